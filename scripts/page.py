@@ -1,0 +1,87 @@
+"""Render a run's report: one HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow.parquet as pq
+
+from warrant import artifact
+from warrant.artifact import write_text
+from warrant.audit import STATUSES, summary
+from warrant.headlines import headlines
+from warrant.step import Step, run
+
+
+def cell(value: object) -> str:
+    """A value for people: floats to four places, lists joined, missing as an en dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4f}" if value and abs(value) < 0.01 else f"{value:.3f}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def is_number(value: object) -> bool:
+    """Whether a cell is set right-aligned."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def table_view(path: Path) -> dict[str, Any]:
+    """A table for the template: columns with their meaning, rows of (text, numeric)."""
+    table = artifact.read(path)
+    columns = [
+        {"name": field.name, "meaning": (field.metadata or {}).get(b"meaning", b"").decode()}
+        for field in pq.read_schema(path)
+    ]
+    rows = [[(cell(value), is_number(value)) for value in row.values()] for row in table.to_pylist()]
+    return {"name": path.stem, "columns": columns, "rows": rows}
+
+
+def main(step: Step) -> None:
+    """Write the page from tables, audit and manifest."""
+    settings = step.settings
+    manifest = json.loads(step.input("manifest").read_text(encoding="utf-8"))
+    by_study: dict[str, list[Path]] = {name: [] for name in settings["studies"]}
+    for path in step.inputs["tables"]:
+        by_study[path.parent.parent.name].append(path)
+    studies = [
+        {
+            "name": name,
+            "title": settings["studies"][name],
+            "headlines": headlines({path.stem: artifact.read(path).to_pylist() for path in paths}),
+            "tables": [table_view(path) for path in paths],
+        }
+        for name, paths in by_study.items()
+    ]
+    audit = [row for path in step.inputs["audit"] for row in artifact.read(path).to_pylist()]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(step.input("template").parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["cell"] = cell
+    context: Mapping[str, Any] = {
+        "settings": settings,
+        "style": step.input("style").read_text(encoding="utf-8"),
+        "studies": studies,
+        "audit": sorted(audit, key=lambda row: (-STATUSES.index(row["status"]), row["worse"])) if audit else [],
+        "audit_summary": summary(audit),
+        "manifest": manifest,
+    }
+    page = environment.get_template(step.input("template").name).render(context)
+    write_text(step.outputs["page"], page)
+
+
+if __name__ == "__main__":
+    run(main, inputs=["template", "style", "manifest", "tables", "audit"], outputs=["page"])

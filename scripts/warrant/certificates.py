@@ -1,0 +1,177 @@
+"""Structured certificates: subclaims with an evidence state, and what follows from them deterministically."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from warrant import artifact, strict_json
+from warrant.artifact import field
+from warrant.errors import bad_input
+from warrant.imported import Imported, Known, Row, complete, confidence, label, once
+from warrant.labels import CODES, NONE, Labels, Mask
+from warrant.verdicts import SCHEMA as VERDICTS
+
+STATES: Final = ("supports", "refutes", "insufficient", "mixed")
+SUBCLAIM: Final = pa.struct(
+    [
+        pa.field("text", pa.string()),
+        pa.field("material", pa.bool_()),
+        pa.field("evidence_state", pa.string()),
+        pa.field("evidence_ids", pa.list_(pa.string())),
+        pa.field("rationale", pa.string()),
+    ]
+)
+SCHEMA: Final = pa.schema(
+    [
+        *VERDICTS,
+        field("stated_verdict", pa.string(), "the verdict that the model itself gave"),
+        field("subclaims", pa.list_(SUBCLAIM), "the certificate; null when not usable"),
+        field("material_mixed", pa.bool_(), "some material subclaim is mixed; null when not usable"),
+        field("material_insufficient", pa.bool_(), "some material subclaim is insufficient; null when not usable"),
+    ]
+)
+
+
+def material_states(subclaims: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Evidence states that occur among the material subclaims (material is the validator's own boolean)."""
+    return frozenset(item["evidence_state"] for item in subclaims if item["material"])
+
+
+def deterministic_verdict(subclaims: Sequence[Mapping[str, Any]]) -> str | None:
+    """The verdict that follows from the certificate: mixed, then support with refute, then insufficient, then
+    the direction; None when no subclaim is material.
+    """
+    states = material_states(subclaims)
+    if "mixed" in states or {"supports", "refutes"} <= states:
+        return "conflicting"
+    for state, verdict in (("insufficient", "insufficient"), ("supports", "support"), ("refutes", "refute")):
+        if state in states:
+            return verdict
+    return None
+
+
+def certificate_rows(data: bytes, file: str, known: Known, models: Mapping[str, str]) -> Imported:
+    """Certificates from validator rows (one line per case).
+
+    The verdict of a row is the deterministic one; the release's own is recomputed and flagged if it differs, as
+    are counts that do not fit and evidence ids that do not exist in the sample.
+    """
+    out = Imported()
+    seen: set[int] = set()
+    for number, row in strict_json.lines(data, file):
+        case_id = known.case(file, number, row)
+        once(seen, case_id, file, number, f"case {case_id}")
+        if row.get("model") not in models:
+            raise bad_input(
+                file, row=number, field="model", found=row.get("model"), expected=f"one of {sorted(models)}"
+            )
+        base: Row = {"case_id": case_id, "model": models[row["model"]], "text": row.get("raw_response")}
+        certificate = row.get("certificate")
+        if certificate is None:
+            out.rows.append({**base, "parse_status": "invalid"})
+            continue
+        if not isinstance(certificate, dict):
+            raise bad_input(file, row=number, field="certificate", found=certificate, expected="an object or null")
+        subclaims = _subclaims(certificate.get("subclaims"), file, number)
+        states = material_states(subclaims)
+        verdict = deterministic_verdict(subclaims)
+        out.rows.append(
+            {
+                **base,
+                "parse_status": "ok",
+                "verdict": verdict,
+                "confidence": confidence(certificate.get("confidence"), file, number, "certificate.confidence"),
+                "reasoning": certificate.get("reasoning"),
+                "stated_verdict": label(
+                    row.get("prompt_final_verdict"), "certificate", file, number, "prompt_final_verdict"
+                ),
+                "subclaims": subclaims,
+                "material_mixed": "mixed" in states,
+                "material_insufficient": "insufficient" in states,
+            }
+        )
+        _flag_inconsistencies(out, file, number, case_id, row, subclaims, verdict, known.evidence_blocks[case_id])
+    complete(seen, len(known.gold), file, "the validator")
+    return out
+
+
+def _subclaims(listed: Any, file: str, number: int) -> list[Row]:
+    if not isinstance(listed, list) or not listed:
+        raise bad_input(file, row=number, field="certificate.subclaims", found=listed, expected="a list of subclaims")
+    subclaims = []
+    for item in listed:
+        if not isinstance(item, dict) or item.get("evidence_state") not in STATES:
+            found = item.get("evidence_state") if isinstance(item, dict) else item
+            raise bad_input(file, row=number, field="evidence_state", found=found, expected=f"one of {list(STATES)}")
+        if not isinstance(item.get("material"), bool):
+            raise bad_input(file, row=number, field="material", found=item.get("material"), expected="true or false")
+        ids = item.get("evidence_ids")
+        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+            raise bad_input(file, row=number, field="evidence_ids", found=ids, expected="a list of evidence ids")
+        subclaims.append({name: item.get(name) for name in SUBCLAIM.names})
+    return subclaims
+
+
+def _flag_inconsistencies(
+    out: Imported,
+    file: str,
+    number: int,
+    case_id: int,
+    row: Mapping[str, Any],
+    subclaims: Sequence[Row],
+    verdict: str | None,
+    blocks: int | None,
+) -> None:
+    cited = [one for item in subclaims for one in item["evidence_ids"]]
+    if blocks is not None:
+        for one in dict.fromkeys(cited):
+            match = re.fullmatch(r"E([1-9][0-9]*)", one)
+            if match is None or int(match[1]) > blocks:
+                out.flag(file, number, case_id, "evidence_ids", one, f"E1 to E{blocks}")
+    if row.get("validator_verdict") != verdict:
+        out.flag(file, number, case_id, "validator_verdict", row.get("validator_verdict"), verdict)
+    stated = row.get("validity")
+    if isinstance(stated, dict):
+        states = material_states(subclaims)
+        recomputed = {
+            "n_subclaims": len(subclaims),
+            "n_material_subclaims": sum(bool(item["material"]) for item in subclaims),
+            "has_material_support": "supports" in states,
+            "has_material_refute": "refutes" in states,
+            "has_material_mixed": "mixed" in states,
+            "has_material_insufficient": "insufficient" in states,
+            # the release counts citations of material subclaims, repeated ones included
+            "n_cited_evidence_ids": sum(len(item["evidence_ids"]) for item in subclaims if item["material"]),
+        }
+        for name, value in recomputed.items():
+            if name in stated and stated[name] != value:
+                out.flag(file, number, case_id, f"validity.{name}", stated[name], value)
+
+
+def read_flags(path: Path, cases: int) -> tuple[Labels, Mask, Mask]:
+    """Per case: the deterministic verdict (NONE when not usable), material_mixed, material_insufficient.
+
+    A claim without a usable certificate raises no flag. A missing or repeated case is an error (InputError).
+    """
+    table = artifact.read(path, SCHEMA)
+    verdict = np.full(cases, NONE, dtype=np.int8)
+    mixed = np.zeros(cases, dtype=np.bool_)
+    insufficient = np.zeros(cases, dtype=np.bool_)
+    seen = np.zeros(cases, dtype=np.bool_)
+    names = ["case_id", "verdict", "material_mixed", "material_insufficient"]
+    for i, (case_id, said, is_mixed, is_insufficient) in enumerate(artifact.columns(table, names), start=1):
+        if not 0 <= case_id < cases or seen[case_id]:
+            raise bad_input(path, row=i, field="case_id", found=case_id, expected=f"cases 0 to {cases - 1}, once each")
+        seen[case_id] = True
+        if said is not None:
+            verdict[case_id] = CODES[said]
+        mixed[case_id], insufficient[case_id] = bool(is_mixed), bool(is_insufficient)
+    if not seen.all():
+        raise bad_input(path, field="case_id", found=f"{int((~seen).sum())} cases missing", expected=f"{cases} cases")
+    return verdict, mixed, insufficient

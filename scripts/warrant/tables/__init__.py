@@ -1,0 +1,1 @@
+"""One module per table: its declared schema and the pure function that computes its rows."""

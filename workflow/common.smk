@@ -1,0 +1,177 @@
+"""Functions and the plan. Functions only: rules are in rules/."""
+
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+# Steps run with the interpreter that runs Snakemake, whether or not its environment is activated. PATH says so
+# instead of an absolute path, which would be recorded with every output and make a moved checkout rerun.
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+# No bytecode caches in the checkout, UTF-8 whatever the locale, no surprises from a user's site packages.
+os.environ.update(PYTHONUTF8="1", PYTHONDONTWRITEBYTECODE="1", PYTHONNOUSERSITE="1", PYTHONHASHSEED="0")
+SCRIPTS = Path(os.path.relpath(Path(workflow.current_basedir).parent / "scripts"))
+sys.path.insert(0, str(SCRIPTS))
+
+from warrant.closure import closure, code_hash  # noqa: E402
+from warrant.config import read_run, read_workflow  # noqa: E402
+from warrant.errors import InputError  # noqa: E402
+from warrant.plan import missing_settings, plan_run  # noqa: E402
+from warrant.sources import at_hand, mirror_folder, read_sources  # noqa: E402
+
+RUNS = Path("config/runs")
+RAW, CACHE = Path("data/raw"), Path("cache/sources")
+
+
+def planned():
+    """Run blocks, plans and sources by name, of the configured runs that can be built; the others are named."""
+    try:
+        settings = read_workflow(config)
+        sources = read_sources(Path("config/sources.tsv"))
+        mirror = mirror_folder()
+        asked = "runs" in workflow.config_settings.overwrite_config
+        blocks, plans = {}, {}
+        for name in settings.runs:
+            block = read_run(RUNS, name)
+            plan = plan_run(name, block, sources, lambda source: at_hand(source, RAW, CACHE, mirror))
+            if plan.absent and not asked:
+                left_out(name, plan.absent)
+                continue
+            blocks[name], plans[name] = block, plan
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+    return settings, sources, blocks, plans
+
+
+def left_out(name, absent):
+    """Say which run is left out, and the command that brings it."""
+    print(
+        f"run '{name}' is left out: {len(absent)} of its sources are not at hand ({', '.join(absent)}).\n"
+        f"  `make fetch` brings them, then the same command builds it.",
+        file=sys.stderr,
+    )
+
+
+SETTINGS, SOURCES, BLOCKS, PLANS = planned()
+
+
+@cache
+def program(name):
+    """Input files of a step's program: the script and every module that it imports."""
+    return [str(path) for path in closure(SCRIPTS / f"{name}.py")]
+
+
+@cache
+def code(name):
+    """SHA-256 of the program's closure: a file restored with an older date reruns what used the newer one."""
+    return code_hash(SCRIPTS / f"{name}.py")
+
+
+def as_json(settings):
+    """Settings as one JSON object with sorted keys: swapped values rerun a step, reordered keys do not."""
+    return json.dumps(settings, sort_keys=True, ensure_ascii=False)
+
+
+def study(wildcards):
+    """The plan of the wildcards' study."""
+    return PLANS[wildcards.run].studies[wildcards.study]
+
+
+def arm(wildcards):
+    """The plan of the wildcards' arm."""
+    return study(wildcards).arms[wildcards.arm]
+
+
+def table_verdicts(name):
+    """Input function: the verdict files that a table reads."""
+
+    def files(wildcards):
+        arms = study(wildcards).tables[name].arms
+        return [f"results/{wildcards.run}/{wildcards.study}/verdicts/{item}.parquet" for item in arms]
+
+    return files
+
+
+def table_settings(name):
+    """Params function: a table's settings."""
+    return lambda wildcards: as_json(study(wildcards).tables[name].settings)
+
+
+def run_tables(wildcards):
+    """Every table of a run, compositions first."""
+    return [
+        f"results/{wildcards.run}/{name}/tables/{table}.parquet"
+        for name, plan in PLANS[wildcards.run].studies.items()
+        for table in ["composition", *plan.tables]
+    ]
+
+
+def run_flags(wildcards):
+    """What the importers of a run flagged."""
+    return [
+        f"results/{wildcards.run}/{name}/flags/{item}.parquet"
+        for name, plan in PLANS[wildcards.run].studies.items()
+        for item in plan.arms
+    ]
+
+
+def run_artifacts(wildcards):
+    """Samples and verdicts of a run: what the manifest takes the inputs' hashes from."""
+    found = []
+    for name, plan in PLANS[wildcards.run].studies.items():
+        found.append(f"results/{wildcards.run}/{name}/sample.parquet")
+        found += [f"results/{wildcards.run}/{name}/verdicts/{item}.parquet" for item in plan.arms]
+    return found
+
+
+def run_settings(wildcards):
+    """What the run-level steps need of the configuration, as plain data."""
+    block, plan = BLOCKS[wildcards.run], PLANS[wildcards.run]
+    return {
+        "run": wildcards.run,
+        "title": block.title,
+        "notice": block.notice,
+        "studies": {name: item.title for name, item in block.studies.items()},
+        "missing": missing_settings(plan),
+    }
+
+
+def run_sources(wildcards):
+    """Rows of config/sources.tsv that the run uses."""
+    used = {
+        source["name"]
+        for plan in PLANS[wildcards.run].studies.values()
+        for prepared in [plan.sample, *plan.arms.values()]
+        for source in prepared.settings["sources"]
+    }
+    return [
+        {
+            **SOURCES[name].settings(),
+            "url": SOURCES[name].url,
+            "licence": SOURCES[name].licence,
+            "about": SOURCES[name].about,
+        }
+        for name in sorted(used & set(SOURCES))
+    ]
+
+
+def source_row(wildcards):
+    """The one row of config/sources.tsv behind a file of data/raw."""
+    (found,) = [source for source in SOURCES.values() if source.file == wildcards.file]
+    return found
+
+
+def run_targets():
+    """What a build of the configured runs consists of."""
+    targets = []
+    for name, block in BLOCKS.items():
+        targets += [f"results/{name}/report.html", f"results/{name}/manifest.json"]
+        if SETTINGS.strict_audit and block.audit:
+            targets.append(f"results/{name}/audit_no_worse.txt")
+    return targets
+
+
+def required_sources():
+    """Files of the required sources."""
+    return [str(RAW / source.file) for source in SOURCES.values() if not source.optional]
