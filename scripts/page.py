@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warrant import artifact
@@ -30,19 +31,18 @@ def cell(value: object) -> str:
     return str(value)
 
 
-def is_number(value: object) -> bool:
-    """Whether a cell is set right-aligned."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def table_view(path: Path) -> dict[str, Any]:
-    """A table for the template: columns with their meaning, rows of (text, numeric)."""
+    """A table for the template: columns with their meaning, rows of text."""
     table = artifact.read(path)
     columns = [
-        {"name": field.name, "meaning": (field.metadata or {}).get(b"meaning", b"").decode()}
+        {
+            "name": field.name,
+            "meaning": (field.metadata or {}).get(b"meaning", b"").decode(),
+            "number": pa.types.is_integer(field.type) or pa.types.is_floating(field.type),
+        }
         for field in pq.read_schema(path)
     ]
-    rows = [[(cell(value), is_number(value)) for value in row.values()] for row in table.to_pylist()]
+    rows = [[cell(value) for value in row.values()] for row in table.to_pylist()]
     return {"name": path.stem, "columns": columns, "rows": rows}
 
 

@@ -96,6 +96,7 @@ class PanelImport(Block):
     format: Literal["panel"]
     rows: str = Field(description="input: panel rows, one line per system and case")
     systems: list[str] = Field(min_length=1, description="the file's systems that belong to this arm")
+    other_systems: list[str] = Field(default=[], description="systems of the file that no arm takes")
     models: dict[str, Name] = Field(min_length=1, description="the file's model names -> ours")
 
 
@@ -242,7 +243,7 @@ def _merged(folder: Path, name: str, below: tuple[str, ...]) -> dict[str, Any]:
         raise bad_input(path, field="extends", found=" -> ".join((*below, name)), expected="no circle")
     if not path.is_file():
         known = sorted(item.stem for item in folder.glob("*.yaml"))
-        raise bad_input(path, found="no such run", expected=_nearest(name, known) or f"one of {known}")
+        raise InputError(f"{path}: no such run, {_nearest(name, known) or f'runs are {known}'}")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:

@@ -78,7 +78,8 @@ def mean_at_least(confidence: Units, usable: Mask, tau: Decimal, arithmetic: Ari
         else:
             total = np.where(usable, confidence, 0).sum(axis=1)
             reached = total >= count * np.int64(to_units(tau))
-        return np.logical_and(np.asarray(reached, dtype=np.bool_), count > 0)
+        decided: Mask = np.asarray(reached, dtype=np.bool_) & (count > 0)
+        return decided
     threshold = float(tau)
     means = float_means(confidence, usable)
     return np.asarray([mean is not None and mean >= threshold for mean in means], dtype=np.bool_)

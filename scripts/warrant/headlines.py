@@ -90,9 +90,10 @@ def _null(rows: Rows) -> list[str]:
             and row["arithmetic"] == "exact"
             and row["metric"] == "se"
             and row["p_exact"] is not None
+            and row["k"]
         ):
             sentences.append(
-                f"Against {row['k']} random vetoes at the same threshold ({row['tau_e']:.2f}), the validator's "
+                f"Against {row['k']} random {'veto' if row['k'] == 1 else 'vetoes'} at the same threshold ({row['tau_e']:.2f}), the validator's "
                 f"selective error of {share(row['observed'])} has a one-sided exact p of {share(row['p_exact'])}."
             )
     return sentences
@@ -105,6 +106,6 @@ def _arithmetic(rows: Rows | None) -> list[str]:
         return ["No decision depends on whether means are compared exactly or in floats."]
     cases = len({row["case_id"] for row in rows})
     return [
-        f"{cases} claims are decided differently when means are compared in compensated floats instead of exact "
+        f"{cases} {'claim is' if cases == 1 else 'claims are'} decided differently when means are compared in compensated floats instead of exact "
         f"decimals ({len(rows)} decisions over all thresholds)."
     ]

@@ -60,7 +60,8 @@ def _commits(gold: Labels, decision: Labels) -> Mask:
 
 
 def _wrong_commits(gold: Labels, decision: Labels) -> Mask:
-    return np.logical_and(directional(decision), decision != gold)
+    wrong: Mask = directional(decision) & (decision != gold)
+    return wrong
 
 
 def _right(gold: Labels, decision: Labels) -> Mask:
@@ -72,7 +73,8 @@ def _says_conflicting(gold: Labels, decision: Labels) -> Mask:
 
 
 def _commits_on_conflicting(gold: Labels, decision: Labels) -> Mask:
-    return np.logical_and(directional(decision), gold == CONFLICTING)
+    commits: Mask = directional(decision) & (gold == CONFLICTING)
+    return commits
 
 
 _C, _I, _SR = frozenset((CONFLICTING,)), frozenset((INSUFFICIENT,)), frozenset((SUPPORT, REFUTE))

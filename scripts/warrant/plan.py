@@ -171,13 +171,13 @@ class _Planner:
 
 
 def _all_systems(study: Study, choice: Import) -> list[str]:
-    """Every system that some arm takes from the same file."""
+    """Every system that the file may hold: those that some arm takes from it and those declared as left aside."""
     found = {
         system
         for arm in study.arms.values()
         for other in arm.imports
         if isinstance(other, PanelImport) and other.rows == choice.rows
-        for system in other.systems
+        for system in (*other.systems, *other.other_systems)
     }
     return sorted(found)
 

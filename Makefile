@@ -1,0 +1,56 @@
+# `make` sets up the environment and runs the default workflow; `make test` runs the tests. Only Python 3.11+ is needed.
+PYTHON ?= python3
+CORES ?= 8
+ARGS ?=
+python := .venv/bin/python
+snakemake := $(python) -m snakemake --cores $(CORES)
+code := scripts tests benchmarks
+
+.PHONY: default environment fetch smoke paper test quick-test lint format lock clean
+
+default: environment
+	$(snakemake) $(ARGS)
+	@for run in results/*/report.html; do echo "report: $$run"; done
+
+environment: .venv/complete
+
+.venv/complete: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv --clear .venv
+	$(python) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+fetch: environment  ## bring the public inputs, every hash verified
+	$(python) scripts/fetch_source.py
+
+smoke: environment  ## the continuous integration subset
+	$(snakemake) --config runs=smoke
+
+paper: environment  ## the verdict study from its public release; fetches what it needs
+	$(snakemake) --config runs=paper
+
+test: environment
+	$(python) -m pytest $(ARGS)
+
+quick-test: environment
+	$(python) -m pytest -m "not slow" $(ARGS)
+
+lint: environment
+	$(python) -m ruff check $(code)
+	$(python) -m ruff format --check $(code)
+	$(python) -m mypy scripts/warrant scripts/*.py
+	$(python) -m snakefmt --check Snakefile workflow
+	$(python) -m snakemake --lint
+
+format: environment
+	$(python) -m ruff format $(code)
+	$(python) -m ruff check --fix $(code)
+	$(python) -m snakefmt Snakefile workflow
+
+lock:  ## renew requirements.txt (needs uv)
+	uv pip compile --universal --fork-strategy fewest --generate-hashes --no-emit-index-url --no-header \
+	  --python-version 3.11 --extra test pyproject.toml -o requirements.txt
+
+clean:  ## remove results; the environment and what was downloaded or paid for stay
+	rm -rf logs .snakemake
+	find results -mindepth 1 ! -name README.md -delete

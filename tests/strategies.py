@@ -1,0 +1,189 @@
+"""Hypothesis strategies and small builders that the tests of the numerical core share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from warrant.decimals import ONE, to_units
+from warrant.labels import CODES, NAMES, NONE, Labels, Mask
+from warrant.panel import Votes
+from warrant.systems import Controlled, Decisions, decide
+
+GOLD = NAMES[:4]
+VERDICTS = NAMES[:5]  # with "none"
+LADDER = tuple(map(Decimal, ("0.80", "0.85", "0.90", "0.95")))
+
+places = st.integers(1, 3)
+short_decimals = st.one_of(
+    st.sampled_from([Decimal(text) for text in ("0.7", "0.8", "0.85", "0.9", "0.95", "1", "0")]),
+    st.integers(0, 100).map(lambda hundredths: Decimal(hundredths).scaleb(-2)),
+    st.integers(0, 1000).map(lambda thousandths: Decimal(thousandths).scaleb(-3)),
+)
+units = st.one_of(short_decimals.map(to_units), st.integers(0, ONE))  # as models state them; any that a column holds
+taus = st.one_of(st.sampled_from(LADDER), short_decimals)
+
+
+def codes(names: Iterable[str]) -> Labels:
+    return np.array([CODES[name] for name in names], dtype=np.int8)
+
+
+def names(labels: Labels) -> list[str]:
+    return [NAMES[code] for code in labels.tolist()]
+
+
+def mask(values: Iterable[bool]) -> Mask:
+    return np.array(list(values), dtype=np.bool_)
+
+
+def rows(table: pa.Table) -> list[dict[str, Any]]:
+    return table.to_pylist()
+
+
+def row(table: pa.Table, **wanted: object) -> dict[str, Any]:
+    """The one row with these values."""
+    (found,) = [item for item in rows(table) if all(item[key] == value for key, value in wanted.items())]
+    return found
+
+
+def sized(item: st.SearchStrategy[Any], n: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(item, min_size=n, max_size=n)
+
+
+def golds(n: int, labels: Sequence[str] = GOLD) -> st.SearchStrategy[Labels]:
+    return sized(st.sampled_from(labels), n).map(codes)
+
+
+def masks(n: int) -> st.SearchStrategy[Mask]:
+    return sized(st.booleans(), n).map(mask)
+
+
+def ballot(votes: Sequence[Sequence[str]], confidences: Sequence[Sequence[str | None]] | None = None) -> Votes:
+    """Votes by name, and confidences as decimal text; one row per claim."""
+    label = np.array([[CODES[name] for name in line] for line in votes], dtype=np.int8)
+    stated = confidences if confidences is not None else [["1"] * len(line) for line in votes]
+    confidence = np.array([[0 if one is None else to_units(one) for one in line] for line in stated], dtype=np.int64)
+    return Votes(label, confidence, np.array([[one is not None for one in line] for line in stated]), np.ones(
+        len(votes), dtype=np.bool_
+    ))
+
+
+@st.composite
+def ballots(
+    draw: st.DrawFn,
+    claims: st.SearchStrategy[int] = st.integers(0, 10),
+    judges: st.SearchStrategy[int] = st.integers(1, 5),
+    labels: Sequence[str] = VERDICTS,
+) -> Votes:
+    """Votes with missing verdicts and missing confidences, in any combination."""
+    n, m = draw(claims), draw(judges)
+    label = codes(draw(sized(st.sampled_from(labels), n * m))).reshape(n, m)
+    confidence = np.array(draw(sized(units, n * m)), dtype=np.int64).reshape(n, m)
+    return Votes(label, confidence, draw(masks(n * m)).reshape(n, m), np.ones(n, dtype=np.bool_))
+
+
+@dataclass(frozen=True)
+class Study:
+    """Gold labels and a typed panel with its validator."""
+
+    gold: Labels
+    panel: Controlled
+
+    def permuted(self, order: Sequence[int]) -> Study:
+        """The same claims in another order."""
+        panel = self.panel
+        return Study(
+            self.gold[list(order)],
+            Controlled(
+                claims_of(panel.votes, order),
+                Decisions(panel.proposal.decision[list(order)], panel.proposal.known[list(order)]),
+                None if panel.verdict is None else panel.verdict[list(order)],
+                None if panel.mixed is None else panel.mixed[list(order)],
+                None if panel.insufficient is None else panel.insufficient[list(order)],
+            ),
+        )
+
+
+@st.composite
+def studies(
+    draw: st.DrawFn,
+    claims: st.SearchStrategy[int] = st.integers(0, 10),
+    judges: st.SearchStrategy[int] = st.integers(1, 4),
+    labels: Sequence[str] = VERDICTS,
+) -> Study:
+    """A study whose panel is known on every claim."""
+    votes = draw(ballots(claims, judges, labels))
+    n = len(votes.known)
+    panel = Controlled(votes, decide(votes), draw(golds(n, VERDICTS)), draw(masks(n)), draw(masks(n)))
+    return Study(draw(golds(n)), panel)
+
+
+@st.composite
+def with_order(draw: st.DrawFn, study: st.SearchStrategy[Study] = studies()) -> tuple[Study, list[int]]:
+    """A study and a permutation of its claims."""
+    drawn = draw(study)
+    return drawn, draw(st.permutations(range(len(drawn.gold))))
+
+
+@st.composite
+def systems(draw: st.DrawFn, n: int, count: int = 2) -> dict[str, Decisions]:
+    """Systems a, b, ... that are known on every claim; withheld proposals included."""
+    return {
+        "abcdefgh"[i]: Decisions(draw(golds(n, NAMES)), np.ones(n, dtype=np.bool_)) for i in range(count)
+    }
+
+
+def claims_of(votes: Votes, order: Sequence[int]) -> Votes:
+    """The votes with claims in another order."""
+    at = list(order)
+    return Votes(votes.label[at], votes.confidence[at], votes.has_confidence[at], votes.known[at])
+
+
+def judges_of(votes: Votes, order: Sequence[int]) -> Votes:
+    """The votes with judges listed in another order."""
+    at = list(order)
+    return Votes(votes.label[:, at], votes.confidence[:, at], votes.has_confidence[:, at], votes.known)
+
+
+def hidden(decisions: Decisions, known: Mask) -> Decisions:
+    """The system as a partial source shows it: nothing is known on some claims."""
+    return Decisions(np.where(known, decisions.decision, NONE).astype(np.int8), known)
+
+
+def hidden_votes(votes: Votes, known: Mask) -> Votes:
+    """The votes as a partial source shows them."""
+    at = known[:, None]
+    return replace(
+        votes,
+        label=np.where(at, votes.label, NONE).astype(np.int8),
+        confidence=np.where(at, votes.confidence, 0),
+        has_confidence=votes.has_confidence & at,
+        known=known,
+    )
+
+
+def stated(votes: Votes, claim: int) -> list[Fraction]:
+    """A claim's usable confidences as fractions: stated, and with a usable verdict."""
+    return [
+        Fraction(value, ONE)
+        for value, has, label in zip(
+            votes.confidence[claim].tolist(),
+            votes.has_confidence[claim].tolist(),
+            votes.label[claim].tolist(),
+            strict=True,
+        )
+        if has and NAMES[label] != "none"
+    ]
+
+
+def same(left: Mapping[str, Any], right: Mapping[str, Any], *, but: Iterable[str] = ()) -> bool:
+    """Whether two rows are equal in every column but the named ones."""
+    left_out = set(but)
+    return {k: v for k, v in left.items() if k not in left_out} == {k: v for k, v in right.items() if k not in left_out}
