@@ -85,17 +85,14 @@ def _veto(rows: Rows) -> list[str]:
 def _null(rows: Rows) -> list[str]:
     sentences = []
     for row in rows:
-        if (
-            row["form"] == "matched"
-            and row["arithmetic"] == "exact"
-            and row["metric"] == "se"
-            and row["p_exact"] is not None
-            and row["k"]
-        ):
-            sentences.append(
-                f"Against {row['k']} random {'veto' if row['k'] == 1 else 'vetoes'} at the same threshold ({row['tau_e']:.2f}), the validator's "
-                f"selective error of {share(row['observed'])} has a one-sided exact p of {share(row['p_exact'])}."
-            )
+        if row["form"] != "matched" or row["arithmetic"] != "exact" or row["metric"] != "se":
+            continue
+        if row["p_exact"] is None or not row["k"]:
+            continue
+        sentences.append(
+            f"Against {_count(row['k'], 'random veto', 'random vetoes')} at the same threshold ({row['tau_e']:.2f}), the "
+            f"validator's selective error of {share(row['observed'])} has a one-sided exact p of {share(row['p_exact'])}."
+        )
     return sentences
 
 
@@ -104,8 +101,12 @@ def _arithmetic(rows: Rows | None) -> list[str]:
         return []
     if not rows:
         return ["No decision depends on whether means are compared exactly or in floats."]
-    cases = len({row["case_id"] for row in rows})
+    claims = _count(len({row["case_id"] for row in rows}), "claim is", "claims are")
     return [
-        f"{cases} {'claim is' if cases == 1 else 'claims are'} decided differently when means are compared in compensated floats instead of exact "
-        f"decimals ({len(rows)} decisions over all thresholds)."
+        f"{claims} decided differently when means are compared in compensated floats instead of exact decimals "
+        f"({_count(len(rows), 'decision', 'decisions')} over all thresholds)."
     ]
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
