@@ -6,6 +6,7 @@ A string that names an input is a source of config/sources.tsv, or, with a slash
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -325,3 +326,10 @@ def schemas() -> dict[str, dict[str, Any]]:
         "config.schema.json": Workflow.model_json_schema(),
         "run.schema.json": Run.model_json_schema(),
     }
+
+
+if __name__ == "__main__":  # PYTHONPATH=scripts python -m warrant.config: write the committed schemas anew
+    for file, schema in schemas().items():
+        target = Path(__file__).parents[2] / "workflow" / "schemas" / file
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(json.dumps(schema, indent=2, sort_keys=True) + "\n", encoding="utf-8", newline="\n")

@@ -90,8 +90,9 @@ def _null(rows: Rows) -> list[str]:
         if row["p_exact"] is None or not row["k"]:
             continue
         sentences.append(
-            f"Against {_count(row['k'], 'random veto', 'random vetoes')} at the same threshold ({row['tau_e']:.2f}), the "
-            f"validator's selective error of {share(row['observed'])} has a one-sided exact p of {share(row['p_exact'])}."
+            f"Against {_count(row['k'], 'random veto', 'random vetoes')} at the same threshold ({row['tau_e']:.2f}), "
+            f"the validator's selective error of {share(row['observed'])} has a one-sided exact p of "
+            f"{share(row['p_exact'])}."
         )
     return sentences
 
