@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from warrant import artifact
 from warrant.artifact import write_text
 from warrant.audit import STATUSES, summary
+from warrant.captions import CAPTIONS
 from warrant.headlines import headlines
 from warrant.step import Step, run
 
@@ -46,6 +47,12 @@ def table_view(path: Path) -> dict[str, Any]:
     return {"name": path.stem, "columns": columns, "rows": rows}
 
 
+def figure(path: Path) -> dict[str, str]:
+    """An SVG figure for the template: its name, and its markup without the XML prologue."""
+    text = path.read_text(encoding="utf-8")
+    return {"name": path.stem, "path": str(path.with_suffix("")), "svg": text[text.index("<svg") :]}
+
+
 def main(step: Step) -> None:
     """Write the page from tables, audit and manifest."""
     settings = step.settings
@@ -56,7 +63,8 @@ def main(step: Step) -> None:
     studies = [
         {
             "name": name,
-            "title": settings["studies"][name],
+            **settings["studies"][name],
+            "figures": [figure(path) for path in step.inputs["figures"] if path.parent.parent.name == name],
             "headlines": headlines({path.stem: artifact.read(path).to_pylist() for path in paths}),
             "tables": [table_view(path) for path in paths],
         }
@@ -75,6 +83,7 @@ def main(step: Step) -> None:
         "settings": settings,
         "style": step.input("style").read_text(encoding="utf-8"),
         "studies": studies,
+        "captions": CAPTIONS,
         "audit": sorted(audit, key=lambda row: (-STATUSES.index(row["status"]), row["worse"])) if audit else [],
         "audit_summary": summary(audit),
         "manifest": manifest,
@@ -84,4 +93,4 @@ def main(step: Step) -> None:
 
 
 if __name__ == "__main__":
-    run(main, inputs=["template", "style", "manifest", "tables", "audit"], outputs=["page"])
+    run(main, inputs=["template", "style", "manifest", "tables", "figures", "audit"], outputs=["page"])

@@ -16,7 +16,8 @@ import jsonschema
 import pytest
 import yaml
 
-from warrant.config import Run, is_controller, read_run, read_workflow, schemas
+from warrant.blocks import Run, is_controller
+from warrant.config import read_run, read_workflow, schemas
 from warrant.errors import InputError
 
 REGENERATE = "PYTHONPATH=scripts .venv/bin/python -m warrant.config"

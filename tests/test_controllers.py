@@ -13,14 +13,14 @@ from oracles import DIRECTIONS, float_mean_reaches, mean_reaches
 from strategies import GOLD, Study, ballots, judges_of, mask, names, short_decimals, stated, studies, taus, with_order
 
 from warrant.controllers import VETO_MODES, confidence_threshold, conflict_if_any, veto, vote_margin
-from warrant.decimals import Arithmetic
-from warrant.labels import directional
+from warrant.decimals import ONE, Arithmetic
+from warrant.labels import NONE, directional
 from warrant.panel import Votes, majority
 from warrant.systems import Controlled, Decisions, decide, threshold_name
 
 arithmetics = pytest.mark.parametrize("arithmetic", ["exact", "published"])
 NAMED = ["conflict_if_any", *(f"D/{mode}" for mode in VETO_MODES), "validator"]
-margins = st.one_of(st.sampled_from([Decimal(text) for text in ("0", "0.33", "0.5", "0.67", "1")]), short_decimals)
+margins = st.sampled_from([Decimal(text) for text in ("0", "0.33", "0.5", "0.67", "1")]) | short_decimals
 controller_names = st.one_of(
     st.sampled_from(NAMED),
     st.builds(threshold_name, st.sampled_from(["E", "F"]), taus),
@@ -150,6 +150,21 @@ def test_vote_margins_are_exact_shares(study: Study, margin: Decimal) -> None:
         passed = label not in DIRECTIONS or Fraction(votes.count(label) - max(others), len(votes)) >= Fraction(margin)
         expected.append(label if passed else "no_commit")
     assert names(study.panel.margin(margin).decision) == expected
+
+
+@given(ballots(judges=st.integers(1, 4)), st.integers(1, 4), margins)
+def test_silent_judges_do_not_dilute_a_margin(votes: Votes, more: int, margin: Decimal) -> None:
+    """Judges without a usable verdict, listed last, change no decision at any margin."""
+    n = len(votes.known)
+    joined = Votes(
+        np.hstack([votes.label, np.full((n, more), NONE, dtype=np.int8)]),
+        np.hstack([votes.confidence, np.full((n, more), ONE)]),
+        np.hstack([votes.has_confidence, np.ones((n, more), dtype=np.bool_)]),
+        votes.known,
+    )
+    assert (
+        vote_margin(majority(joined), joined, margin).tolist() == vote_margin(majority(votes), votes, margin).tolist()
+    )
 
 
 @given(studies(), st.tuples(margins, margins))

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from warrant import artifact, certificates, sample, verdicts
-from warrant.config import Run, read_run
+from warrant.blocks import Run
+from warrant.config import read_run
 from warrant.plan import RunPlan, plan_run
 from warrant.sources import read_sources
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from warrant.config import Run, read_run
+from warrant.blocks import Run
+from warrant.config import read_run
 from warrant.plan import Missing, RunPlan, StudyPlan, missing_settings, plan_run
 from warrant.sources import Source, read_sources
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from warrant import artifact, averitec, release, sample, verdicts
-from warrant.config import AveritecSample, read_run
+from warrant.blocks import AveritecSample
+from warrant.config import read_run
 from warrant.imported import Imported, Known, verdict_defaults
 from warrant.labels import CODES, NONE
 from warrant.plan import RunPlan, plan_run

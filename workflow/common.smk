@@ -21,6 +21,7 @@ from warrant.plan import missing_settings, plan_run  # noqa: E402
 from warrant.sources import at_hand, mirror_folder, read_sources  # noqa: E402
 
 RUNS = Path("config/runs")
+DEBATE_FIGURES = ["escalation_error", "coverage", "acted_accuracy", "split_distribution", "set_sizes"]
 RAW, CACHE = Path("data/raw"), Path("cache/sources")
 
 
@@ -83,12 +84,13 @@ def arm(wildcards):
     return study(wildcards).arms[wildcards.arm]
 
 
-def table_verdicts(name):
-    """Input function: the verdict files that a table reads."""
+def table_inputs(name):
+    """Input function: the verdict or belief files that a table reads."""
 
     def files(wildcards):
-        arms = study(wildcards).tables[name].arms
-        return [f"results/{wildcards.run}/{wildcards.study}/verdicts/{item}.parquet" for item in arms]
+        plan = study(wildcards)
+        folder = f"results/{wildcards.run}/{wildcards.study}/{plan.outputs}"
+        return [f"{folder}/{item}.parquet" for item in plan.tables[name].arms]
 
     return files
 
@@ -110,10 +112,26 @@ def run_tables(wildcards):
 def run_flags(wildcards):
     """What the importers of a run flagged."""
     return [
-        f"results/{wildcards.run}/{name}/flags/{item}.parquet"
+        f"results/{wildcards.run}/{name}/flags/{'beliefs/' if plan.outputs == 'beliefs' else ''}{item}.parquet"
         for name, plan in PLANS[wildcards.run].studies.items()
         for item in plan.arms
     ]
+
+
+def run_figures(wildcards):
+    """Figures of a run that the page shows."""
+    return [
+        f"results/{wildcards.run}/{name}/figures/{figure}.svg"
+        for name, plan in PLANS[wildcards.run].studies.items()
+        if plan.kind == "debate" and plan.tables
+        for figure in DEBATE_FIGURES
+    ]
+
+
+def study_settings(wildcards):
+    """What figures say of a study."""
+    block = BLOCKS[wildcards.run].studies[wildcards.study]
+    return {"title": block.title, "mark": block.mark}
 
 
 def run_artifacts(wildcards):
@@ -121,7 +139,7 @@ def run_artifacts(wildcards):
     found = []
     for name, plan in PLANS[wildcards.run].studies.items():
         found.append(f"results/{wildcards.run}/{name}/sample.parquet")
-        found += [f"results/{wildcards.run}/{name}/verdicts/{item}.parquet" for item in plan.arms]
+        found += [f"results/{wildcards.run}/{name}/{plan.outputs}/{item}.parquet" for item in plan.arms]
     return found
 
 
@@ -132,7 +150,7 @@ def run_settings(wildcards):
         "run": wildcards.run,
         "title": block.title,
         "notice": block.notice,
-        "studies": {name: item.title for name, item in block.studies.items()},
+        "studies": {name: {"title": item.title, "note": item.note} for name, item in block.studies.items()},
         "missing": missing_settings(plan),
     }
 

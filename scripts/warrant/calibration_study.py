@@ -15,12 +15,24 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from warrant.artifact import field
 from warrant.beliefs import LETTERS, belief_row
 from warrant.decimals import ONE, to_units
 from warrant.errors import bad_input
 from warrant.imported import Imported
 
 NEEDED: Final = ("", "category", "correct_answer", "extracted_answer", "verbal_numerical_confidence")
+
+FAILURES: Final = pa.schema(
+    [
+        field("model", pa.string(), "agent", nullable=False),
+        field("domain", pa.string(), "domain; 'all' sums up", nullable=False),
+        field("status", pa.string(), "ok, or why the belief is the uniform fallback", nullable=False),
+        field("n", pa.int64(), "beliefs with this status", nullable=False),
+        field("total", pa.int64(), "beliefs", nullable=False),
+        field("share", pa.float64(), "n/total", nullable=False),
+    ]
+)
 
 
 def beliefs(files: Mapping[str, tuple[bytes, str]], sample: pa.Table) -> Imported:

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, Final
 
-from warrant.config import AveritecSample, Import, PanelImport, Run, Study, VitamincSample
+from warrant.blocks import AveritecSample, Import, PanelImport, Run, Study, VitamincSample
+from warrant.debate_blocks import DebateStudy
 from warrant.errors import InputError
 from warrant.sources import Source
 
@@ -54,10 +55,16 @@ class StudyPlan:
     """One study: how its sample and arms come about, and its tables by name."""
 
     name: str
+    kind: str
     sample: Prepared
     arms: dict[str, Prepared]
     tables: dict[str, Table]
     missing: list[Missing] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> str:
+        """Folder of what the arms' imports write."""
+        return "verdicts" if self.kind == "verdict" else "beliefs"
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,10 @@ class RunPlan:
 def plan_run(name: str, run: Run, sources: Mapping[str, Source], at_hand: AtHand) -> RunPlan:
     """Plan a run. Required sources count as available: the workflow fetches them. InputError for an unknown source."""
     planner = _Planner(sources, at_hand)
-    studies = {study: planner.study(study, block) for study, block in run.studies.items()}
+    studies = {
+        study: planner.debate(study, block) if isinstance(block, DebateStudy) else planner.study(study, block)
+        for study, block in run.studies.items()
+    }
     absent = sorted(source for source in planner.used if not at_hand(sources[source]))
     return RunPlan(name, studies, absent)
 
@@ -133,7 +143,37 @@ class _Planner:
                 readers = [table for table, plan in defined.items() if arm in plan.arms]
                 unbuilt = [table for table in readers if table not in tables]
                 missing.append(Missing(name, what, readers, unbuilt, without))
-        return StudyPlan(name, sample, arms, tables, missing)
+        return StudyPlan(name, study.kind, sample, arms, tables, missing)
+
+    def debate(self, name: str, study: DebateStudy) -> StudyPlan:
+        sample = self.questions(name, study)
+        arms: dict[str, Prepared] = {}
+        missing: list[Missing] = []
+        for arm, block in study.arms.items():
+            lacking: list[str] = []
+            for choice in block.imports:
+                absent = [source for source in choice.models.values() if not self.available(source)]
+                if not absent:
+                    files, sources = self.use(choice.models)
+                    arms[arm] = Prepared(choice.format, files, {"arm": arm, "sources": sources})
+                    break
+                lacking += absent
+            if lacking:
+                readers = list(_debate_tables(study)) if arm == study.arm else []
+                unbuilt = [] if arm in arms else readers
+                missing.append(Missing(name, f"arm {arm}", readers, unbuilt, sorted(set(lacking))))
+        tables = _debate_tables(study) if study.arm in arms else {}
+        return StudyPlan(name, study.kind, sample, arms, tables, missing)
+
+    def questions(self, name: str, study: DebateStudy) -> Prepared:
+        lacking: list[str] = []
+        for choice in study.sample:
+            if self.available(choice.questions):
+                files, sources = self.use({"questions": choice.questions})
+                settings = {"study": name, "sources": sources, **choice.model_dump(mode="json", exclude={"format"})}
+                return Prepared(choice.format, files, settings)
+            lacking.append(choice.questions)
+        raise InputError(f"study {name}: no sample can be built, lacking {lacking}")
 
     def sample(self, name: str, study: Study) -> tuple[Prepared, list[str]]:
         lacking: list[str] = []
@@ -235,6 +275,30 @@ def _tables(study: Study, arms: Mapping[str, Prepared]) -> dict[str, Table]:
         table("null", complete and validator is not None, typed_arms, null)
     table("veto", panel is not None and validator is not None, typed_arms, typed)
     return tables
+
+
+def _debate_tables(study: DebateStudy) -> dict[str, Table]:
+    """Every table of a debate study."""
+    common: Settings = {
+        "agents": study.agents,
+        "split_seed": study.splits.seed,
+        **study.pool.model_dump(mode="json"),
+    }
+    fixed = {**common, "alphas": [str(alpha) for alpha in study.alphas], "split": study.splits.fixed}
+    settings: dict[str, Settings] = {
+        "rounds": {**fixed, "bootstrap": study.bootstrap.model_dump(mode="json")},
+        "groups": fixed,
+        "stopping": fixed,
+        "wrong_consensus": fixed,
+        "introduced": fixed,
+        "selection": fixed,
+        "baselines": common,
+        "consensus_rounds": common,
+        "weights": {**common, "split": study.splits.fixed},
+        "parse_failures": {"agents": study.agents},
+        "splits": {**common, "alphas": fixed["alphas"], "splits": study.splits.count},
+    }
+    return {name: Table([study.arm], content) for name, content in settings.items()}
 
 
 def _contrasts(study: Study) -> list[dict[str, str]]:

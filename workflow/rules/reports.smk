@@ -78,6 +78,7 @@ rule page:
         style="workflow/report/page.css",
         manifest="results/{run}/manifest.json",
         tables=run_tables,
+        figures=run_figures,
         audit=lambda wildcards: f"results/{wildcards.run}/audit.parquet" if BLOCKS[wildcards.run].audit else [],
     output:
         page=report("results/{run}/report.html", caption="../report/page.rst", category="{run}"),
@@ -92,5 +93,5 @@ rule page:
         code=code("page"),
     shell:
         "python3 {input.program[0]:q} --template {input.template:q} --style {input.style:q}"
-        " --manifest {input.manifest:q} --tables {input.tables:q} --audit {input.audit:q}"
+        " --manifest {input.manifest:q} --tables {input.tables:q} --figures {input.figures:q} --audit {input.audit:q}"
         " --settings {params.settings:q} --code {params.code} --page {output.page:q} > {log:q} 2>&1"

@@ -6,7 +6,7 @@ rule judges:
     input:
         program=program("table_judges"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("judges"),
+        verdicts=table_inputs("judges"),
     output:
         table="results/{run}/{study}/tables/judges.parquet",
         csv=report(
@@ -34,7 +34,7 @@ rule confusion:
     input:
         program=program("table_confusion"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("confusion"),
+        verdicts=table_inputs("confusion"),
     output:
         table="results/{run}/{study}/tables/confusion.parquet",
         csv=report(
@@ -62,7 +62,7 @@ rule ladder:
     input:
         program=program("table_ladder"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("ladder"),
+        verdicts=table_inputs("ladder"),
     output:
         table="results/{run}/{study}/tables/ladder.parquet",
         csv=report(
@@ -90,7 +90,7 @@ rule arithmetic:
     input:
         program=program("table_arithmetic"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("arithmetic"),
+        verdicts=table_inputs("arithmetic"),
     output:
         table="results/{run}/{study}/tables/arithmetic.parquet",
         csv=report(
@@ -118,7 +118,7 @@ rule contrasts:
     input:
         program=program("table_contrasts"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("contrasts"),
+        verdicts=table_inputs("contrasts"),
     output:
         table="results/{run}/{study}/tables/contrasts.parquet",
         csv=report(
@@ -146,7 +146,7 @@ rule null:
     input:
         program=program("table_null"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("null"),
+        verdicts=table_inputs("null"),
     output:
         table="results/{run}/{study}/tables/null.parquet",
         csv=report(
@@ -174,7 +174,7 @@ rule veto:
     input:
         program=program("table_veto"),
         sample="results/{run}/{study}/sample.parquet",
-        verdicts=table_verdicts("veto"),
+        verdicts=table_inputs("veto"),
     output:
         table="results/{run}/{study}/tables/veto.parquet",
         csv=report(

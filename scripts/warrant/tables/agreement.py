@@ -1,4 +1,4 @@
-"""Tables `stopping`, `baselines`, `consensus_rounds`, `weights`: what agents agree on, and what acting on it is worth."""
+"""Tables `stopping`, `baselines`, `consensus_rounds`, `weights`: what agents agree on, and what that is worth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOPPING: Final = pa.schema(
     [
         field("domain", pa.string(), "domain", nullable=False),
         field("alpha", pa.float64(), "miscoverage level", nullable=False),
-        field("reading", pa.string(), "paper (accuracies and consensus without the last round) or all_rounds", nullable=False),
+        field("reading", pa.string(), "paper (without the last round) or all_rounds", nullable=False),
         field("n", pa.int64(), "test questions", nullable=False),
         field("consensus_round", pa.float64(), "mean round of the first unanimity, counted from 1"),
         field("conformal_round", pa.float64(), "mean round of the first singleton set, counted from 1"),

@@ -33,11 +33,8 @@ ROUNDS: Final = pa.schema(
         field("q_hat", pa.float64(), "threshold; infinity where n_cal is too small; null where groups have several"),
         *(
             field(name, pa.float64(), f"{name}; null without a denominator")
-            for name in (
-                "coverage", "coverage_low", "coverage_high", "set_size", "set_size_low", "set_size_high", "singleton_rate",
-                "singleton_rate_low", "singleton_rate_high", "singleton_accuracy", "singleton_accuracy_low",
-                "singleton_accuracy_high",
-            )
+            for metric in ("coverage", "set_size", "singleton_rate", "singleton_accuracy")
+            for name in (metric, f"{metric}_low", f"{metric}_high")
         ),
         field("new_singletons", pa.int64(), "questions whose first singleton comes in this round", nullable=False),
         field("new_singleton_accuracy", pa.float64(), "share of them that hold the gold option"),
@@ -45,7 +42,7 @@ ROUNDS: Final = pa.schema(
         field("escalation_rate", pa.float64(), "questions with several options left"),
         field("resamples", pa.int64(), "bootstrap resamples over the test questions", nullable=False),
     ]
-)  # fmt: skip
+)
 GROUPS: Final = pa.schema(
     [
         field("calibration", pa.string(), "scheme", nullable=False),

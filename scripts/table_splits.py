@@ -1,0 +1,18 @@
+"""Every rate over recorded splits, beside the exact law of coverage."""
+
+from __future__ import annotations
+
+from warrant.panel_study import Study, decimals
+from warrant.step import Step, run
+from warrant.tables.splits import splits_table
+
+
+def main(step: Step) -> None:
+    """Read the questions and the beliefs, write the table."""
+    settings = step.settings
+    study = Study.load(step.input("sample"), step.input("beliefs"), settings)
+    step.write("table", splits_table(study, decimals(settings["alphas"]), settings["splits"]))
+
+
+if __name__ == "__main__":
+    run(main, inputs=["sample", "beliefs"], outputs=["table"])
