@@ -486,11 +486,11 @@ def test_every_address_is_that_of_a_commit(committed: dict[str, Source]) -> None
             assert not {"main", "master", "HEAD", "refs", "latest"} & set(steps), source.name
 
 
-def test_every_required_source_is_pinned_and_every_source_has_a_licence(committed: dict[str, Source]) -> None:
-    """What a default run rests on is known by hash, and where it may be used is said of everything."""
+def test_every_required_source_is_pinned_and_every_file_has_a_licence(committed: dict[str, Source]) -> None:
+    """What a default run rests on is known by hash; of what can be had, it is said where it may be used."""
     for source in committed.values():
         assert source.optional or (source.pin and source.url), source.name
-        assert source.licence, source.name
+        assert source.licence or not (source.pin or source.url), source.name
         assert source.about, source.name
 
 
@@ -501,19 +501,24 @@ def test_no_two_sources_share_a_file_or_a_hash(committed: dict[str, Source]) -> 
     assert len(set(files)) == len(set(kept)) == len(committed)
 
 
+def texts(value: Any) -> list[str]:
+    """Every text in a block of configuration, however deep."""
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in texts(inner)]
+    return [value] if isinstance(value, str) else []
+
+
 def test_needed_by_says_which_studies_use_a_source(project: Path, committed: dict[str, Source]) -> None:
-    """`needed_by` lists run/study of every run file that names the source, and of no other."""
+    """`needed_by` lists run/study of every run file that names the source, and of no other; files named are there."""
     used: dict[str, set[str]] = {name: set() for name in committed}
     for path in (project / "config/runs").glob("*.yaml"):
         for study, block in read_run(path.parent, path.stem).studies.items():
-            named = [choice.rows for arm in block.arms.values() for choice in arm.imports]
-            for sample in block.sample:
-                content = sample.model_dump()
-                named += [content[key] for key in ("dev", "train", "split", "rows") if key in content]
-                named += [content["prompts"]["template"]] if content.get("prompts") else []
-            for name in named:
-                if "/" in name:
+            content = block.model_dump(mode="json")
+            for name in texts([content["sample"], content["arms"]]):
+                if name.startswith("data/"):
                     assert (project / name).is_file(), name
-                else:
+                elif name in used:
                     used[name].add(f"{path.stem}/{study}")
     assert {name: set(source.needed_by.split()) for name, source in committed.items()} == used

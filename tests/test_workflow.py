@@ -136,7 +136,8 @@ def test_edited_module_reruns_its_importers_and_what_follows(project: Path) -> N
     edit(project / "scripts/warrant/intervals.py", '"""Intervals and tests', '"""Intervals, and tests')
     programs = importers_of(project, "warrant.intervals")
     assert {"table_judges", "table_contrasts", "table_veto"} <= programs
-    rules = {name.removeprefix("table_") for name in programs if name.startswith("table_")}
+    built_tables = {path.stem for path in project.glob("results/smoke/*/tables/*.parquet")}
+    rules = {name.removeprefix("table_") for name in programs if name.startswith("table_")} & built_tables
     jobs = smoke(project)
     assert set(jobs) == rules | {"manifest", "page"}
     assert all(jobs[rule] == 2 for rule in rules)  # two studies

@@ -46,11 +46,29 @@ def content_hash(table: pa.Table) -> str:
     """SHA-256 of the schema (names, types, nullability) and the sorted rows."""
     digest = hashlib.sha256()
     for column in table.schema:
-        digest.update(f"{column.name}\0{column.type}\0{column.nullable}\n".encode())
+        digest.update(f"{column.name}\0{type_name(column.type)}\0{column.nullable}\n".encode())
     lines = [json.dumps(row, ensure_ascii=False, default=_plain) for row in _rows(table)]
     for line in sorted(lines):
         digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
     return digest.hexdigest()
+
+
+def type_name(kind: pa.DataType) -> str:
+    """A type by its structure: Parquet gives the items of a list another name than Arrow does."""
+    if pa.types.is_list(kind):
+        return f"list<{type_name(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        fields = (kind.field(i) for i in range(kind.num_fields))
+        return f"struct<{', '.join(f'{item.name}: {type_name(item.type)}' for item in fields)}>"
+    return str(kind)
+
+
+def _holds_nan(values: Iterable[Any]) -> bool:
+    return any(_holds_nan(value) if isinstance(value, list) else value != value for value in values)
+
+
+def _may_hold_nan(kind: pa.DataType) -> bool:
+    return _may_hold_nan(kind.value_type) if pa.types.is_list(kind) else pa.types.is_floating(kind)
 
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
@@ -71,7 +89,7 @@ def write(table: pa.Table, path: Path, *, provenance: Mapping[str, Any] | None =
     A float NaN or a null in a non-nullable column is refused (InputError): NaN never stands for missing.
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_floating(column.type) and any(value != value for value in column.to_pylist()):
+        if _may_hold_nan(column.type) and _holds_nan(column.to_pylist()):
             raise InputError(f"{path}: column {name} holds NaN; a missing value is null")
         if not table.schema.field(name).nullable and column.null_count:
             raise InputError(f"{path}: column {name} may not be null, {column.null_count} rows are")
@@ -99,7 +117,7 @@ def _check(path: Path, found: pa.Schema, declared: pa.Schema) -> None:
         position = found.get_field_index(column.name)
         if position < 0:
             raise bad_input(path, field=column.name, found="no such column", expected=str(column.type))
-        if not found.field(position).type.equals(column.type):
+        if type_name(found.field(position).type) != type_name(column.type):
             raise bad_input(path, field=column.name, found=str(found.field(position).type), expected=str(column.type))
 
 
@@ -136,7 +154,11 @@ def write_csv(table: pa.Table, path: Path) -> None:
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         out = csv.writer(handle, lineterminator="\n")
         out.writerow(table.column_names)
-        out.writerows([_cell(value) for value in row] for row in _rows(table))
+        quoted = csv.writer(handle, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for row in _rows(table):
+            cells = [_cell(value) for value in row]
+            # the csv module leaves a lone carriage return unquoted, and readers take it for a line end
+            (quoted if any("\r" in cell for cell in cells) else out).writerow(cells)
 
 
 def _cell(value: object) -> str:

@@ -23,6 +23,7 @@ from warrant.artifact import field
 from warrant.errors import bad_input
 
 STATUSES: Final = ("match", "differs-explained", "not-computable", "differs")  # from best to worst
+TOLERANCES: Final = "exact, digits, within X, at_most, at_least, above, below or monte_carlo B"
 SCHEMA: Final = pa.schema(
     [
         field("paper", pa.string(), "verdict or debate", nullable=False),
@@ -107,6 +108,8 @@ def agrees(published: str, recomputed: float, tolerance: str) -> bool:
     above; below; monte_carlo B (three binomial standard errors of a p value from B draws).
     """
     kind, _, argument = tolerance.partition(" ")
+    if not _sensible(kind, argument):
+        raise ValueError(TOLERANCES)
     printed = Decimal(published)
     value = float(printed)
     slack = 1e-9  # decimal text against binary floats
@@ -129,7 +132,17 @@ def agrees(published: str, recomputed: float, tolerance: str) -> bool:
         draws = int(argument)
         p = min(max(value, 1 / draws), 1 - 1 / draws)
         return abs(recomputed - value) <= 3 * math.sqrt(p * (1 - p) / draws)
-    raise ValueError("exact, digits, within X, at_most, at_least, above, below or monte_carlo B")
+    raise ValueError(TOLERANCES)
+
+
+def _sensible(kind: str, argument: str) -> bool:
+    """Whether a tolerance has the argument that its kind needs, and no other."""
+    if kind == "within":
+        number = _number(argument)
+        return number is not None and number >= 0
+    if kind == "monte_carlo":
+        return argument.isascii() and argument.isdigit() and int(argument) > 0
+    return not argument
 
 
 def audit(
@@ -210,7 +223,11 @@ def _cell(row: Published, table: Sequence[Row] | None) -> tuple[float | None, st
     if row.field not in found[0]:
         return None, f"{row.artifact} has no column {row.field}"
     value = found[0][row.field]
-    return (None, "not computable") if value is None else (float(value), "")
+    if value is None:
+        return None, "not computable"
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None, f"{row.artifact}.{row.field} is no number"
+    return float(value), ""
 
 
 def _same(cell: object, wanted: str) -> bool:

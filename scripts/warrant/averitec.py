@@ -49,7 +49,7 @@ def read_rows(data: bytes, file: str) -> list[dict[str, Any]]:
     """Parse an AVeriTeC file; InputError names the row and field of a claim that cannot be used."""
     try:
         rows = json.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8 and not JSON are ValueErrors
         raise bad_input(file, found=str(error), expected="a JSON array of claims") from error
     if not isinstance(rows, list):
         raise bad_input(file, found=type(rows).__name__, expected="a JSON array of claims")
@@ -58,13 +58,35 @@ def read_rows(data: bytes, file: str) -> list[dict[str, Any]]:
             raise bad_input(file, row=number, found=row, expected="a JSON object")
         if not isinstance(row.get("claim"), str):
             raise bad_input(file, row=number, field="claim", found=row.get("claim"), expected="a text")
-        if row.get("label") not in GOLD_OF_LABEL:
+        if not isinstance(row.get("label"), str) or row["label"] not in GOLD_OF_LABEL:
             raise bad_input(
                 file, row=number, field="label", found=row.get("label"), expected=f"one of {list(GOLD_OF_LABEL)}"
             )
-        if not isinstance(row.get("questions", []), list):
-            raise bad_input(file, row=number, field="questions", found=row["questions"], expected="a list")
+        _check_questions(row, file, number)
     return rows
+
+
+def _check_questions(row: Row, file: str, number: int) -> None:
+    """Questions are a list of objects with a text and a list of answers, each an object with a text; null counts as
+    nothing.
+    """
+    for question in _objects(row, "questions", file, number):
+        _text(question, "question", file, number)
+        for answer in _objects(question, "answers", file, number):
+            for name in ("answer", "boolean_explanation"):
+                _text(answer, name, file, number)
+
+
+def _objects(row: Row, name: str, file: str, number: int) -> list[Row]:
+    listed = row.get(name) or []
+    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+        raise bad_input(file, row=number, field=name, found=listed, expected="a list of objects")
+    return listed
+
+
+def _text(row: Row, name: str, file: str, number: int) -> None:
+    if not isinstance(row.get(name), str | None):
+        raise bad_input(file, row=number, field=name, found=row[name], expected="a text")
 
 
 def draw(dev: Sequence[Row], train: Sequence[Row], counts: Mapping[str, int], seed: int) -> list[Drawn]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from warrant import artifact, strict_json
 from warrant.artifact import field
 from warrant.errors import bad_input
-from warrant.imported import Imported, Known, Row, complete, confidence, label, once
+from warrant.imported import Imported, Known, Row, complete, confidence, label, once, one_of, text
 from warrant.labels import CODES, NONE, Labels, Mask
 from warrant.verdicts import SCHEMA as VERDICTS
 
@@ -67,11 +67,9 @@ def certificate_rows(data: bytes, file: str, known: Known, models: Mapping[str, 
     for number, row in strict_json.lines(data, file):
         case_id = known.case(file, number, row)
         once(seen, case_id, file, number, f"case {case_id}")
-        if row.get("model") not in models:
-            raise bad_input(
-                file, row=number, field="model", found=row.get("model"), expected=f"one of {sorted(models)}"
-            )
-        base: Row = {"case_id": case_id, "model": models[row["model"]], "text": row.get("raw_response")}
+        model = models[one_of(row.get("model"), models, file, number, "model")]
+        said = text(row.get("raw_response"), file, number, "raw_response")
+        base: Row = {"case_id": case_id, "model": model, "text": said}
         certificate = row.get("certificate")
         if certificate is None:
             out.rows.append({**base, "parse_status": "invalid"})
@@ -87,7 +85,7 @@ def certificate_rows(data: bytes, file: str, known: Known, models: Mapping[str, 
                 "parse_status": "ok",
                 "verdict": verdict,
                 "confidence": confidence(certificate.get("confidence"), file, number, "certificate.confidence"),
-                "reasoning": certificate.get("reasoning"),
+                "reasoning": text(certificate.get("reasoning"), file, number, "certificate.reasoning"),
                 "stated_verdict": label(
                     row.get("prompt_final_verdict"), "certificate", file, number, "prompt_final_verdict"
                 ),
@@ -106,14 +104,18 @@ def _subclaims(listed: Any, file: str, number: int) -> list[Row]:
         raise bad_input(file, row=number, field="certificate.subclaims", found=listed, expected="a list of subclaims")
     subclaims = []
     for item in listed:
-        if not isinstance(item, dict) or item.get("evidence_state") not in STATES:
-            found = item.get("evidence_state") if isinstance(item, dict) else item
-            raise bad_input(file, row=number, field="evidence_state", found=found, expected=f"one of {list(STATES)}")
+        if not isinstance(item, dict):
+            raise bad_input(file, row=number, field="subclaims", found=item, expected="an object")
+        one_of(item.get("evidence_state"), STATES, file, number, "evidence_state")
         if not isinstance(item.get("material"), bool):
             raise bad_input(file, row=number, field="material", found=item.get("material"), expected="true or false")
         ids = item.get("evidence_ids")
         if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
             raise bad_input(file, row=number, field="evidence_ids", found=ids, expected="a list of evidence ids")
+        for name in ("text", "rationale"):
+            text(item.get(name), file, number, f"subclaims.{name}")
+        for one in ids:
+            text(one, file, number, "subclaims.evidence_ids")
         subclaims.append({name: item.get(name) for name in SUBCLAIM.names})
     return subclaims
 
@@ -131,7 +133,7 @@ def _flag_inconsistencies(
     cited = [one for item in subclaims for one in item["evidence_ids"]]
     if blocks is not None:
         for one in dict.fromkeys(cited):
-            match = re.fullmatch(r"E([1-9][0-9]*)", one)
+            match = re.fullmatch(r"E([1-9][0-9]{0,5})", one)
             if match is None or int(match[1]) > blocks:
                 out.flag(file, number, case_id, "evidence_ids", one, f"E1 to E{blocks}")
     if row.get("validator_verdict") != verdict:

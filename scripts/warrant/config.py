@@ -17,6 +17,23 @@ from warrant.errors import InputError, bad_input
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which a repeated key, or one that YAML does not read as a name, is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Build a mapping, each key once (merged ones may be overlaid)."""
+        names = [self.construct_object(key) for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        for key, _ in node.value:
+            name = self.construct_object(key) if key.tag != "tag:yaml.org,2002:merge" else ""
+            if name is None or isinstance(name, bool):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key.value}: write it in quotes", key.start_mark
+                )
+            if names.count(name) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} twice", key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def read_run(folder: Path, name: str) -> Run:
     """Read a run file, with what it extends; InputError in one line per mistake."""
     path = folder / f"{name}.yaml"
@@ -31,9 +48,9 @@ def _merged(folder: Path, name: str, below: tuple[str, ...]) -> dict[str, Any]:
         known = sorted(item.stem for item in folder.glob("*.yaml"))
         raise InputError(f"{path}: no such run, {_nearest(name, known) or f'runs are {known}'}")
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise bad_input(path, found=str(error), expected="YAML") from error
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise bad_input(path, found=str(error), expected="YAML in UTF-8") from error
     if not isinstance(content, dict):
         raise bad_input(path, found=content, expected="a mapping")
     parent = content.pop("extends", None)
@@ -73,7 +90,10 @@ def _line(model: type[BaseModel], path: Path, item: Any) -> str:
         return f"{path}, field {place}: unknown key, {_nearest(str(item['loc'][-1]), keys) or f'valid keys are {keys}'}"
     if item["type"] == "missing":
         return f"{path}, field {place}: found nothing, expected a value"
-    return str(bad_input(path, field=place, found=item["input"], expected=item["msg"]))
+    said = item["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if item["type"] == "value_error":  # a block whose parts do not fit: the message says which
+        return f"{path}, field {place}: {said}"
+    return str(bad_input(path, field=place, found=item["input"], expected=said))
 
 
 def _without_kind(location: Sequence[Any]) -> Sequence[Any]:
@@ -115,10 +135,18 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def schemas() -> dict[str, dict[str, Any]]:
     """JSON schemas of the configuration files, by file name; committed and held to the models by a test."""
-    return {
-        "config.schema.json": Workflow.model_json_schema(),
-        "run.schema.json": Run.model_json_schema(),
-    }
+    workflow = Workflow.model_json_schema()
+    workflow["properties"]["runs"] = {"anyOf": [workflow["properties"]["runs"], {"type": "string"}]}
+    run = _without_required(Run.model_json_schema())
+    run["properties"]["extends"] = {"type": "string", "description": "a run whose keys this one overlays"}
+    return {"config.schema.json": workflow, "run.schema.json": run}
+
+
+def _without_required(schema: Any) -> Any:
+    """A file that extends another holds parts of blocks: what is required is checked once they are merged."""
+    if isinstance(schema, dict):
+        return {key: _without_required(value) for key, value in schema.items() if key != "required"}
+    return [_without_required(item) for item in schema] if isinstance(schema, list) else schema
 
 
 if __name__ == "__main__":  # PYTHONPATH=scripts python -m warrant.config: write the committed schemas anew

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from warrant.decimals import to_units
+from warrant.decimals import from_units, to_units
 from warrant.errors import bad_input
 from warrant.labels import CONTRACTS
 
@@ -33,7 +33,7 @@ class Imported:
                 "row": row,
                 "case_id": case_id,
                 "field": where,
-                "found": str(found),
+                "found": _printable(found),
                 "expected": str(expected),
             }
         )
@@ -73,6 +73,32 @@ class Known:
             raise bad_input(file, row=number, field=name, found=row.get(name), expected=f"the sample's {expected!r}")
 
 
+def _printable(value: object) -> str:
+    """A value as text that UTF-8 can hold: lone surrogates are written as escapes."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def text(value: object, file: str, number: int, where: str) -> str | None:
+    """A text or None as it stands; InputError for anything else and for a text that UTF-8 cannot hold."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise bad_input(file, row=number, field=where, found=value, expected="a text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        expected = "a text without lone surrogates"
+        raise bad_input(file, row=number, field=where, found=_printable(value), expected=expected) from None
+    return value
+
+
+def one_of(value: object, allowed: Collection[str], file: str, number: int, where: str) -> str:
+    """One of the allowed texts, or InputError."""
+    if not isinstance(value, str) or value not in allowed:
+        raise bad_input(file, row=number, field=where, found=value, expected=f"one of {sorted(allowed)}")
+    return value
+
+
 def confidence(value: object, file: str, number: int, where: str = "confidence") -> Decimal | None:
     """A stated confidence as an exact decimal in [0, 1]; None when absent; InputError otherwise."""
     if value is None:
@@ -80,20 +106,18 @@ def confidence(value: object, file: str, number: int, where: str = "confidence")
     try:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             raise ValueError
-        number_ = Decimal(value)
-        if not 0 <= to_units(number_) <= to_units(1):
+        units = to_units(value)
+        if not 0 <= units <= to_units(1):
             raise ValueError
     except ValueError:
-        raise bad_input(file, row=number, field=where, found=value, expected="a number from 0 to 1") from None
-    return number_
+        expected = "a number from 0 to 1 with at most 18 decimal places"
+        raise bad_input(file, row=number, field=where, found=value, expected=expected) from None
+    return from_units(units)
 
 
 def label(value: object, contract: str, file: str, number: int, where: str) -> str:
     """A verdict inside the contract, or InputError."""
-    allowed = CONTRACTS[contract]
-    if not isinstance(value, str) or value not in allowed:
-        raise bad_input(file, row=number, field=where, found=value, expected=f"one of {sorted(allowed)}")
-    return value
+    return one_of(value, CONTRACTS[contract], file, number, where)
 
 
 def once(seen: set[int], case_id: int, file: str, number: int, what: str) -> None:

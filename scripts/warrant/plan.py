@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, Final
 
-from warrant.blocks import AveritecSample, Import, PanelImport, Run, Study, VitamincSample
+from warrant.blocks import AveritecSample, Import, PanelImport, Run, Sample, Study, VitamincSample
 from warrant.debate_blocks import DebateStudy
 from warrant.errors import InputError
 from warrant.sources import Source
@@ -84,12 +84,32 @@ class RunPlan:
 def plan_run(name: str, run: Run, sources: Mapping[str, Source], at_hand: AtHand) -> RunPlan:
     """Plan a run. Required sources count as available: the workflow fetches them. InputError for an unknown source."""
     planner = _Planner(sources, at_hand)
+    for block in run.studies.values():
+        for item in _inputs(block):
+            planner.available(item)  # refuses a name that is no source, also behind a choice that is at hand
     studies = {
         study: planner.debate(study, block) if isinstance(block, DebateStudy) else planner.study(study, block)
         for study, block in run.studies.items()
     }
     absent = sorted(source for source in planner.used if not at_hand(sources[source]))
     return RunPlan(name, studies, absent)
+
+
+def _inputs(study: Study | DebateStudy) -> list[str]:
+    """Every input that a study names."""
+    if isinstance(study, DebateStudy):
+        models = [name for arm in study.arms.values() for choice in arm.imports for name in choice.models.values()]
+        return [choice.questions for choice in study.sample] + models
+    roles = [name for choice in study.sample for name in _roles(choice).values()]
+    return roles + [choice.rows for arm in study.arms.values() for choice in arm.imports]
+
+
+def _roles(choice: Sample) -> dict[str, str]:
+    """Inputs of a way to build a sample, by the role they play."""
+    if isinstance(choice, AveritecSample):
+        prompt = {} if choice.prompts is None else {"prompt": choice.prompts.template}
+        return {"dev": choice.dev, "train": choice.train, **prompt}
+    return {"split": choice.split} if isinstance(choice, VitamincSample) else {"rows": choice.rows}
 
 
 class _Planner:
@@ -178,14 +198,7 @@ class _Planner:
     def sample(self, name: str, study: Study) -> tuple[Prepared, list[str]]:
         lacking: list[str] = []
         for choice in study.sample:
-            if isinstance(choice, AveritecSample):
-                roles = {"dev": choice.dev, "train": choice.train}
-                if choice.prompts is not None:
-                    roles["prompt"] = choice.prompts.template
-            elif isinstance(choice, VitamincSample):
-                roles = {"split": choice.split}
-            else:
-                roles = {"rows": choice.rows}
+            roles = _roles(choice)
             absent = [item for item in roles.values() if not self.available(item)]
             if absent:
                 lacking += absent

@@ -17,7 +17,7 @@ import numpy as np
 
 from warrant import strict_json
 from warrant.errors import bad_input
-from warrant.imported import Imported, Known, Row, complete, confidence, label, once
+from warrant.imported import Imported, Known, Row, complete, confidence, label, once, one_of, text
 from warrant.labels import CODES, GOLD, NAMES, NONE
 from warrant.panel import Votes, majority
 from warrant.sample import Case
@@ -51,9 +51,7 @@ def panel_rows(
     outputs: dict[tuple[int, str], tuple[Row, int]] = {}
     seen: dict[str, set[int]] = {system: set() for system in sorted(wanted)}
     for number, row in strict_json.lines(data, file):
-        system = row.get("system")
-        if system not in every:
-            raise bad_input(file, row=number, field="system", found=system, expected=f"one of {sorted(every)}")
+        system = one_of(row.get("system"), every, file, number, "system")
         if system not in wanted:
             continue
         case_id = known.case(file, number, row)
@@ -79,10 +77,11 @@ def panel_rows(
 
 
 def _judge_output(output: Any, file: str, number: int, case_id: int, models: Mapping[str, str], contract: str) -> Row:
-    if not isinstance(output, dict) or output.get("model") not in models:
-        found = output.get("model") if isinstance(output, dict) else output
-        raise bad_input(file, row=number, field="judge_outputs.model", found=found, expected=f"one of {sorted(models)}")
-    row: Row = {"case_id": case_id, "model": models[output["model"]], "text": output.get("raw_response")}
+    if not isinstance(output, dict):
+        raise bad_input(file, row=number, field="judge_outputs", found=output, expected="an object")
+    model = models[one_of(output.get("model"), models, file, number, "judge_outputs.model")]
+    said = text(output.get("raw_response"), file, number, "raw_response")
+    row: Row = {"case_id": case_id, "model": model, "text": said}
     parsed = output.get("parsed")
     if parsed is None:
         return {**row, "parse_status": "invalid", "verdict": None, "confidence": None, "reasoning": None}
@@ -93,7 +92,7 @@ def _judge_output(output: Any, file: str, number: int, case_id: int, models: Map
         "parse_status": "ok",
         "verdict": label(parsed.get("verdict_normal"), contract, file, number, "parsed.verdict_normal"),
         "confidence": confidence(parsed.get("confidence"), file, number, "parsed.confidence"),
-        "reasoning": parsed.get("reasoning"),
+        "reasoning": text(parsed.get("reasoning"), file, number, "parsed.reasoning"),
     }
 
 
@@ -147,7 +146,7 @@ def predictions(
     for number, row in csv_rows(data, file, ["model_slot", "dataset", "case_id", "gold", "pred"]):
         if row["dataset"] != dataset:
             raise bad_input(file, row=number, field="dataset", found=row["dataset"], expected=dataset)
-        model = _one_of(row, "model_slot", models, file, number)
+        model = one_of(row["model_slot"], models, file, number, "model_slot")
         case_id = _case_id(row, len(known.gold), file, number)
         once(seen[model], case_id, file, number, f"case {case_id} of {model}")
         if row["gold"] != known.gold[case_id]:
@@ -169,7 +168,7 @@ def taxonomy(data: bytes, file: str, known: Known, dataset: str, models: Mapping
     for number, row in csv_rows(data, file, header):
         if row["dataset"] != dataset:
             continue
-        model = _one_of(row, "model", models, file, number)
+        model = one_of(row["model"], models, file, number, "model")
         case_id = _case_id(row, len(known.gold), file, number)
         once(seen[model], case_id, file, number, f"case {case_id} of {model}")
         if case_id not in conflicting:
@@ -214,27 +213,24 @@ def _prediction(
 def csv_rows(data: bytes, file: str, header: Sequence[str]) -> Iterable[tuple[int, dict[str, str]]]:
     """Rows of a CSV with exactly this header, with their row numbers (the header is row 1)."""
     try:
-        text = data.decode("utf-8-sig")
+        decoded = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise bad_input(file, found=str(error), expected="UTF-8") from error
-    reader = csv.reader(io.StringIO(text, newline=""))
-    found = next(reader, [])
-    if found != list(header):
-        raise bad_input(file, row=1, found=found, expected=f"the header {list(header)}")
-    for number, cells in enumerate(reader, start=2):
-        if len(cells) != len(header):
-            raise bad_input(file, row=number, found=f"{len(cells)} fields", expected=f"{len(header)} fields")
-        yield number, dict(zip(header, cells, strict=True))
-
-
-def _one_of(row: Mapping[str, str], name: str, allowed: Mapping[str, str], file: str, number: int) -> str:
-    if row[name] not in allowed:
-        raise bad_input(file, row=number, field=name, found=row[name], expected=f"one of {sorted(allowed)}")
-    return row[name]
+    reader = csv.reader(io.StringIO(decoded, newline=""))
+    try:
+        found = next(reader, [])
+        if found != list(header):
+            raise bad_input(file, row=1, found=found, expected=f"the header {list(header)}")
+        for number, cells in enumerate(reader, start=2):
+            if len(cells) != len(header):
+                raise bad_input(file, row=number, found=f"{len(cells)} fields", expected=f"{len(header)} fields")
+            yield number, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise bad_input(file, row=reader.line_num, found=str(error), expected="a CSV row") from error
 
 
 def _case_id(row: Mapping[str, str], cases: int, file: str, number: int) -> int:
-    text = row["case_id"]
-    if not (text.isascii() and text.isdigit()) or int(text) >= cases:
-        raise bad_input(file, row=number, field="case_id", found=text, expected=f"a case id from 0 to {cases - 1}")
-    return int(text)
+    digits = row["case_id"]
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10) or int(digits) >= cases:
+        raise bad_input(file, row=number, field="case_id", found=digits, expected=f"a case id from 0 to {cases - 1}")
+    return int(digits)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import os
 import shutil
 import tempfile
@@ -83,7 +84,11 @@ class Observed:
 
 def read_sources(path: Path) -> dict[str, Source]:
     """Read the table of sources; InputError names the row and field of anything wrong in it."""
-    with path.open(encoding="utf-8", newline="") as handle:
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise bad_input(path, found=str(error), expected="a table in UTF-8") from error
+    with io.StringIO(content, newline="") as handle:
         reader = csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
         expected = [item.name for item in fields(Source)]
         if reader.fieldnames != expected:
@@ -93,6 +98,8 @@ def read_sources(path: Path) -> dict[str, Source]:
             source = _source(path, number, row)
             if source.name in sources:
                 raise bad_input(path, row=number, field="name", found=source.name, expected="a name used once")
+            if source.file in {other.file for other in sources.values()}:
+                raise bad_input(path, row=number, field="file", found=source.file, expected="a file used once")
             sources[source.name] = source
     return sources
 
@@ -106,14 +113,17 @@ def _source(path: Path, number: int, row: Mapping[str, str]) -> Source:
     for field in ("sha256", "sha256_lf"):
         if row[field] and (len(row[field]) != 64 or set(row[field]) - set("0123456789abcdef")):
             raise wrong(field, "64 lower-case hexadecimal digits or nothing")
-    if row["bytes"] and not row["bytes"].isdigit():
+    if row["bytes"] and not (row["bytes"].isascii() and row["bytes"].isdigit()):
         raise wrong("bytes", "a number of bytes or nothing")
     if row["optional"] not in ("yes", "no"):
         raise wrong("optional", "yes or no")
-    if row["optional"] == "no" and not (row["url"] and (row["sha256"] or row["sha256_lf"])):
-        raise wrong("url", "an address and a hash for a source that is not optional")
-    if not row["name"] or not row["file"] or "/" in row["file"]:
-        raise wrong("file", "a file name")
+    if row["optional"] == "no" and not row["url"]:
+        raise wrong("url", "an address for a source that is not optional")
+    if row["optional"] == "no" and not (row["sha256"] or row["sha256_lf"]):
+        raise wrong("sha256", "a hash for a source that is not optional")
+    for field in ("name", "file"):
+        if not row[field].strip(".") or "/" in row[field]:
+            raise wrong(field, "a name without slashes")
     return Source(
         **{
             **row,

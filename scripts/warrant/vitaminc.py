@@ -27,14 +27,14 @@ def read_rows(data: bytes, file: str) -> list[dict[str, Any]]:
             continue
         try:
             row = json.loads(line.decode("utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # not UTF-8 and not JSON are ValueErrors
             raise bad_input(file, row=number, found=str(error), expected="one JSON object a line") from error
         if not isinstance(row, dict):
             raise bad_input(file, row=number, found=row, expected="a JSON object")
         for field in ("claim", "evidence"):
             if not isinstance(row.get(field), str):
                 raise bad_input(file, row=number, field=field, found=row.get(field), expected="a text")
-        if row.get("label") not in GOLD_OF_LABEL:
+        if not isinstance(row.get("label"), str) or row["label"] not in GOLD_OF_LABEL:
             raise bad_input(
                 file, row=number, field="label", found=row.get("label"), expected=f"one of {list(GOLD_OF_LABEL)}"
             )

@@ -29,6 +29,8 @@ STOPPING: Final = pa.schema(
         field("consensus_accuracy", pa.float64(), "accuracy of the unanimous answers"),
         field("conformal_accuracy", pa.float64(), "accuracy of the singleton sets"),
         field("same_questions_consensus_accuracy", pa.float64(), "consensus (else last majority) on them"),
+        field("accuracy_difference", pa.float64(), "conformal_accuracy - consensus_accuracy"),
+        field("consensus_escalated_rate", pa.float64(), "1 - consensus_rate: no consensus to act on"),
         field("conformal_n", pa.int64(), "questions behind conformal_accuracy", nullable=False),
         field("consensus_n", pa.int64(), "questions behind consensus_accuracy", nullable=False),
     ]
@@ -44,6 +46,8 @@ BASELINES: Final = pa.schema(
         field("accuracy", pa.float64(), "correct/n"),
         field("low", pa.float64(), "Wilson 95% lower bound"),
         field("high", pa.float64(), "Wilson 95% upper bound"),
+        field("min_accuracy", pa.float64(), "for all domains: the least accuracy of a domain"),
+        field("max_accuracy", pa.float64(), "for all domains: the greatest accuracy of a domain"),
     ]
 )
 CONSENSUS_ROUNDS: Final = pa.schema(
@@ -54,6 +58,7 @@ CONSENSUS_ROUNDS: Final = pa.schema(
         field("right", pa.int64(), "of them with the gold option", nullable=False),
         field("wrong", pa.int64(), "of them with another option", nullable=False),
         field("share", pa.float64(), "n over all questions of the domain"),
+        field("share_with_never", pa.float64(), "in the last round: share with the questions that never agree"),
     ]
 )
 WEIGHTS: Final = pa.schema(
@@ -99,8 +104,12 @@ def stopping_table(study: Study, alphas: Sequence[Decimal], split: int) -> pa.Ta
                 agreed = inside & (agree >= 0) & (agree < limit)
                 stops = inside & (acted >= 0)
                 counted = stops & (acted < limit)
+                conformal, consensus = _mean(right[counted]), _mean(agree_right[agreed])
+                difference = None if conformal is None or consensus is None else conformal - consensus
                 rows.append(
                     {
+                        "accuracy_difference": difference,
+                        "consensus_escalated_rate": _mean(~agreed[inside]),
                         "domain": domain,
                         "alpha": float(alpha),
                         "reading": reading,
@@ -109,8 +118,8 @@ def stopping_table(study: Study, alphas: Sequence[Decimal], split: int) -> pa.Ta
                         "conformal_round": _mean(acted[stops] + 1),
                         "consensus_rate": _mean(agreed[inside]),
                         "conformal_rate": _mean(stops[inside]),
-                        "consensus_accuracy": _mean(agree_right[agreed]),
-                        "conformal_accuracy": _mean(right[counted]),
+                        "consensus_accuracy": consensus,
+                        "conformal_accuracy": conformal,
                         "same_questions_consensus_accuracy": _mean(answer_right[counted]),
                         "conformal_n": int(counted.sum()),
                         "consensus_n": int(agreed.sum()),
@@ -156,6 +165,11 @@ def baselines_table(study: Study) -> pa.Table:
                         "high": interval[1],
                     }
                 )
+    for row in rows:
+        if row["domain"] == ALL:
+            same = [other for other in rows if all(other[k] == row[k] for k in ("method", "model", "round"))]
+            found = [other["accuracy"] for other in same if other["domain"] != ALL and other["accuracy"] is not None]
+            row["min_accuracy"], row["max_accuracy"] = min(found, default=None), max(found, default=None)
     return artifact.from_rows(rows, BASELINES)
 
 
@@ -164,7 +178,9 @@ def consensus_rounds_table(study: Study) -> pa.Table:
     agree = first_round(study.questions.unanimous)
     right = study.questions.consensus_right[np.arange(len(agree)), np.maximum(agree, 0)]
     rows: list[dict[str, Any]] = []
+    last = study.beliefs.rounds - 1
     for domain, members in _domain_rows(study):
+        never = members & (agree < 0)
         for t in [*range(study.beliefs.rounds), -1]:
             here = members & (agree == t)
             correct = int((here & right).sum()) if t >= 0 else 0
@@ -176,6 +192,7 @@ def consensus_rounds_table(study: Study) -> pa.Table:
                     "right": correct,
                     "wrong": int(here.sum()) - correct if t >= 0 else 0,
                     "share": float(here.sum() / members.sum()),
+                    "share_with_never": float((here | never).sum() / members.sum()) if t == last else None,
                 }
             )
     return artifact.from_rows(rows, CONSENSUS_ROUNDS)

@@ -69,6 +69,8 @@ WRONG_CONSENSUS: Final = pa.schema(
         field("right", pa.int64(), "unanimous and right", nullable=False),
         field("right_rejected", pa.int64(), "of the right: several options left", nullable=False),
         field("right_not_acted", pa.int64(), "of the right: not exactly one option left", nullable=False),
+        field("to_wrong_rate", pa.float64(), "to_wrong/disputed"),
+        field("consensus_rate", pa.float64(), "(wrong + right)/n"),
         field("interception", pa.float64(), "wrong_intercepted/wrong"),
         field("over_rejection", pa.float64(), "right_rejected/right"),
     ]
@@ -251,6 +253,8 @@ def wrong_consensus_table(study: Study, alphas: Sequence[Decimal], split: int) -
         names = {"wrong_intercepted": "wrong_several", "right_rejected": "right_several"}
         counts = {name: int(c[names.get(name, name)]) for name in WRONG_CONSENSUS.names if names.get(name, name) in c}
         rates_ = {
+            "to_wrong_rate": c["to_wrong"] / c["disputed"] if c["disputed"] else None,
+            "consensus_rate": (c["wrong"] + c["right"]) / c["n"] if c["n"] else None,
             "interception": c["wrong_several"] / c["wrong"] if c["wrong"] else None,
             "over_rejection": c["right_several"] / c["right"] if c["right"] else None,
         }
