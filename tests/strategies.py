@@ -23,7 +23,7 @@ LADDER = tuple(map(Decimal, ("0.80", "0.85", "0.90", "0.95")))
 
 SHORT = [Decimal(i).scaleb(-2) for i in range(101)] + [Decimal(i).scaleb(-3) for i in (5, 333, 667, 855, 895, 945, 999)]
 # What models state (mostly the ladder's own thresholds and their neighbours), and the finest that a column holds.
-STATED = [*SHORT, *[Decimal(i).scaleb(-2) for i in range(70, 101, 5)] * 6]
+STATED = [*SHORT, *[Decimal(i).scaleb(-2) for i in range(70, 101, 5)] * 18]
 FINEST = [1, ONE - 1, ONE // 3, 2 * ONE // 3 + 1, 9 * ONE // 10 - 1, 95 * ONE // 100 + 1]
 UNITS = [*map(to_units, STATED), *FINEST]
 short_decimals = st.sampled_from(SHORT)

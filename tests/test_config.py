@@ -421,12 +421,11 @@ def test_the_committed_files_satisfy_the_committed_schemas(project: Path) -> Non
 
 
 def test_the_schemas_refuse_what_the_models_refuse() -> None:
-    """An unknown key, a missing key and a value out of range."""
+    """An unknown key and a value out of range; what is missing is only known once a file is merged with its base."""
     schema = schemas()["run.schema.json"]
     jsonschema.validate(plain(BASE), schema)
     for content in (
         edited("titel", value=1),
-        edited(*ONE, "sample", remove=True),
         edited(*ONE, "bootstrap", "resamples", value=5),
         edited(*ONE, "sample", 0, "format", value="averitek"),
     ):

@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import DIRECTIONS, float_mean_reaches, mean_reaches
-from strategies import GOLD, Study, ballots, judges_of, mask, names, short_decimals, stated, studies, taus, with_order
+from strategies import (
+    GOLD,
+    Study,
+    ballot,
+    ballots,
+    judges_of,
+    mask,
+    names,
+    short_decimals,
+    stated,
+    studies,
+    taus,
+    with_order,
+)
 
 from warrant.controllers import VETO_MODES, confidence_threshold, conflict_if_any, veto, vote_margin
 from warrant.decimals import ONE, Arithmetic
@@ -82,6 +95,16 @@ def test_f_is_the_veto_then_the_threshold(arithmetic: Arithmetic, study: Study, 
         )
     ]
     assert names(study.panel.f(tau, arithmetic).decision) == expected
+
+
+@pytest.mark.parametrize("kind", ["E", "F"])
+@pytest.mark.parametrize(("confidences", "tau"), [(["0.95"] * 3, "0.95"), (["0.85", "0.85", "0.70"], "0.80")])
+def test_the_arithmetic_decides_at_the_threshold(kind: str, confidences: list[str], tau: str) -> None:
+    """E and F commit exactly, and withhold in the published arithmetic, where the mean equals tau on known triples."""
+    votes = ballot([["refute"] * 3], [list(confidences)])
+    panel = Controlled(votes, decide(votes), majority(votes), mask([False]), mask([True]))
+    assert names(panel.named(f"{kind}@{tau}").decision) == ["refute"]
+    assert names(panel.named(f"{kind}@{tau}", "published").decision) == ["no_commit"]
 
 
 @arithmetics

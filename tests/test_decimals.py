@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import float_mean_reaches, mean_reaches
 from strategies import ballot, ballots, claims_of, judges_of, short_decimals, stated, taus
@@ -188,10 +188,10 @@ def test_certain_judges_reach_certainty(judges: int) -> None:
     assert mean_at_least(certain, usable, Decimal(1)).tolist() == [False]
 
 
-@given(short_decimals, st.integers(1, 14))
-def test_equal_confidences_reach_themselves_exactly(stated_by_all: Decimal, judges: int) -> None:
-    """The exact mean of equal confidences is that confidence."""
-    assume(stated_by_all > 0)
-    votes = ballot([["refute"] * judges], [[str(stated_by_all)] * judges])
-    assert reached(votes, stated_by_all) == [True]
-    assert reached(votes, stated_by_all + Decimal("1E-18")) == [False]
+@given(short_decimals, taus, st.integers(1, 40))
+def test_equal_confidences_reach_the_thresholds_up_to_their_own(said: Decimal, tau: Decimal, judges: int) -> None:
+    """However many judges there are, the exact mean of equal confidences is that confidence."""
+    votes = ballot([["refute"] * judges], [[str(said)] * judges])
+    assert reached(votes, tau) == [said >= tau]
+    assert reached(votes, said) == [True]
+    assert reached(votes, said + Decimal("1E-18")) == [False]

@@ -198,6 +198,13 @@ def test_the_known_triples_are_listed() -> None:
     assert (line["confidences"], line["exact_mean"], line["gold"]) == (["0.85", "0.85", "0.7"], "0.8", "conflicting")
 
 
+def test_a_mean_without_a_finite_decimal_is_shown_as_a_fraction() -> None:
+    """An exact mean is listed without rounding, as a sum over the number of votes where decimals do not end."""
+    votes = ballot([["refute"] * 3], [["0.95", "0.95", "0.950000000000000001"]])
+    (line,) = rows(arithmetic_cases(np.array([1], dtype=np.int8), Controlled(votes, decide(votes)), TAUS))
+    assert (line["controller"], line["exact_mean"]) == ("E@0.95", "2.850000000000000001/3")
+
+
 @given(partial)
 def test_unknown_claims_are_not_listed(drawn: tuple[Study, Mask]) -> None:
     """The arithmetic table of a partial panel is the full one without the unknown claims."""

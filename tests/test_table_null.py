@@ -86,6 +86,20 @@ def test_forms_agree_when_f_vetoes_only_commits_of_e(study: Study, tau: Decimal)
     assert all(same(first, second, but=["form", "p_monte_carlo"]) for first, second in pairs)
 
 
+def test_the_published_form_is_in_the_published_arithmetic() -> None:
+    """Three judges at .95 commit at .95 exactly, and do not in the published form nor in its arithmetic."""
+    votes = ballot([["support"] * 3], [["0.95"] * 3])
+    panel = Controlled(votes, decide(votes), codes(["support"]), mask([True]), mask([False]))
+    lines = run(Study(codes(["conflicting"]), panel), (LADDER[3], LADDER[3]), [LADDER[3]])
+    commits = {(line["form"], line["arithmetic"]): (line["commits"], line["k"]) for line in lines}
+    nothing = (0, 0)
+    assert commits == {
+        ("published", "published"): nothing,
+        ("matched", "exact"): (1, 1),
+        ("matched", "published"): nothing,
+    }
+
+
 def test_forms_differ_when_f_vetoes_what_e_withheld() -> None:
     """A veto on a claim that E withheld counts for F in the published form, and not in the matched one."""
     votes = ballot([["support"]] * 3, [["0.95"], ["0.95"], ["0.5"]])

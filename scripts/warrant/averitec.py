@@ -67,9 +67,7 @@ def read_rows(data: bytes, file: str) -> list[dict[str, Any]]:
 
 
 def _check_questions(row: Row, file: str, number: int) -> None:
-    """Questions are a list of objects with a text and a list of answers, each an object with a text; null counts as
-    nothing.
-    """
+    """Questions are a list of objects with a text and a list of answers, each an object with a text."""
     for question in _objects(row, "questions", file, number):
         _text(question, "question", file, number)
         for answer in _objects(question, "answers", file, number):
@@ -78,7 +76,7 @@ def _check_questions(row: Row, file: str, number: int) -> None:
 
 
 def _objects(row: Row, name: str, file: str, number: int) -> list[Row]:
-    listed = row.get(name) or []
+    listed = row.get(name, [])
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
         raise bad_input(file, row=number, field=name, found=listed, expected="a list of objects")
     return listed
