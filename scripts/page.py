@@ -15,8 +15,11 @@ from warrant import artifact
 from warrant.artifact import write_text
 from warrant.audit import STATUSES, summary
 from warrant.captions import CAPTIONS
+from warrant.debate_headlines import debate_headlines
 from warrant.headlines import headlines
 from warrant.step import Step, run
+
+MOST_ROWS = 500  # of one table on the page; the files hold all
 
 
 def cell(value: object) -> str:
@@ -43,8 +46,8 @@ def table_view(path: Path) -> dict[str, Any]:
         }
         for field in pq.read_schema(path)
     ]
-    rows = [[cell(value) for value in row.values()] for row in table.to_pylist()]
-    return {"name": path.stem, "columns": columns, "rows": rows}
+    rows = [[cell(value) for value in row.values()] for row in table.slice(0, MOST_ROWS).to_pylist()]
+    return {"name": path.stem, "columns": columns, "rows": rows, "total": table.num_rows}
 
 
 def figure(path: Path) -> dict[str, str]:
@@ -60,12 +63,15 @@ def main(step: Step) -> None:
     by_study: dict[str, list[Path]] = {name: [] for name in settings["studies"]}
     for path in step.inputs["tables"]:
         by_study[path.parent.parent.name].append(path)
+    words = {"verdict": headlines, "debate": debate_headlines}
     studies = [
         {
             "name": name,
             **settings["studies"][name],
             "figures": [figure(path) for path in step.inputs["figures"] if path.parent.parent.name == name],
-            "headlines": headlines({path.stem: artifact.read(path).to_pylist() for path in paths}),
+            "headlines": words[settings["studies"][name]["kind"]](
+                {path.stem: artifact.read(path).to_pylist() for path in paths}
+            ),
             "tables": [table_view(path) for path in paths],
         }
         for name, paths in by_study.items()

@@ -27,13 +27,14 @@ def share(value: float) -> str:
     return text[1:] if text.startswith("0") else text
 
 
-def _one(rows: Rows, **wanted: object) -> Mapping[str, Any] | None:
+def one(rows: Rows, **wanted: object) -> Mapping[str, Any] | None:
+    """The only row with these values; None when there is none or several."""
     found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
     return found[0] if len(found) == 1 else None
 
 
 def _vocabulary(rows: Rows) -> list[str]:
-    three, four = _one(rows, system="panel/3opt"), _one(rows, system="panel/4opt")
+    three, four = one(rows, system="panel/3opt"), one(rows, system="panel/4opt")
     if four is None or four["cpo_c"] is None:
         return []
     sentence = (
@@ -60,8 +61,8 @@ def _judges(rows: Rows) -> list[str]:
 
 def _controllers(rows: Rows) -> list[str]:
     exact = [row for row in rows if row["arithmetic"] == "exact"]
-    base = _one(exact, system="panel/4opt")
-    e, f = _one(exact, system="E@0.90"), _one(exact, system="F@0.90")
+    base = one(exact, system="panel/4opt")
+    e, f = one(exact, system="E@0.90"), one(exact, system="F@0.90")
     if base is None or e is None or f is None or any(row["se"] is None for row in (base, e, f)):
         return []
     return [
@@ -72,8 +73,8 @@ def _controllers(rows: Rows) -> list[str]:
 
 
 def _veto(rows: Rows) -> list[str]:
-    hit = _one(rows, flag="material_mixed", population="cpo_commits")
-    alarm = _one(rows, flag="material_mixed", population="gold_support_refute")
+    hit = one(rows, flag="material_mixed", population="cpo_commits")
+    alarm = one(rows, flag="material_mixed", population="gold_support_refute")
     if hit is None or alarm is None or hit["rate"] is None or alarm["rate"] is None:
         return []
     return [
