@@ -9,6 +9,7 @@ exact; the Monte Carlo p beside it uses (1 + b) / (1 + B).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 from typing import Final
 
@@ -69,9 +70,9 @@ def random_veto(
             NullResult(
                 metric,
                 ratio(*counts),
-                null_mean=sum(mass[j] * value[0] / value[1] for j, value in enumerate(values) if value and mass[j]),
+                null_mean=float(sum(mass[j] * Fraction(*value) for j, value in enumerate(values) if value and mass[j])),
                 p_monte_carlo=(1 + int(simulated[as_good].sum())) / (1 + draws),
-                p_exact=sum(mass[j] for j in as_good),
+                p_exact=float(sum(mass[j] for j in as_good)),
             )
         )
     return results
@@ -97,8 +98,11 @@ def _possible(successes: int, population: int, k: int) -> range:
     return range(max(0, k - (population - successes)), min(k, successes) + 1)
 
 
-def _hypergeometric(j: int, successes: int, population: int, k: int) -> float:
-    """P(j of k draws without replacement come from `successes` among `population`), from exact integers."""
+def _hypergeometric(j: int, successes: int, population: int, k: int) -> Fraction:
+    """P(j of k draws without replacement come from `successes` among `population`), exact.
+
+    Float sums would differ between Python versions.
+    """
     if j not in _possible(successes, population, k):
-        return 0.0
-    return comb(successes, j) * comb(population - successes, k - j) / comb(population, k)
+        return Fraction(0)
+    return Fraction(comb(successes, j) * comb(population - successes, k - j), comb(population, k))
