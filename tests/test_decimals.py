@@ -194,4 +194,5 @@ def test_equal_confidences_reach_the_thresholds_up_to_their_own(said: Decimal, t
     votes = ballot([["refute"] * judges], [[str(said)] * judges])
     assert reached(votes, tau) == [said >= tau]
     assert reached(votes, said) == [True]
-    assert reached(votes, said + Decimal("1E-18")) == [False]
+    if said < 1:
+        assert reached(votes, said + Decimal("1E-18")) == [False]

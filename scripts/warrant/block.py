@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Share = Annotated[Decimal, Field(ge=0, le=1)]
+Share = Annotated[Decimal, Field(ge=0, le=1, decimal_places=18)]
 
 
 class Block(BaseModel):

@@ -5,6 +5,7 @@ A string that names an input is a source of config/sources.tsv, or, with a slash
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -223,5 +224,5 @@ def is_controller(name: str) -> bool:
     """Whether a table name is a controller's (E@0.90, F@0.85, D/any, conflict_if_any, vote_margin@0.5, validator)."""
     kind, at, value = name.partition("@")
     if at:
-        return kind in ("E", "F", "vote_margin") and value.replace(".", "", 1).isdigit()
+        return kind in ("E", "F", "vote_margin") and re.fullmatch(r"0(\.[0-9]{1,18})?|1(\.0{1,18})?", value) is not None
     return name in ("conflict_if_any", "validator", "D/conflict_only", "D/insufficient_only", "D/any")

@@ -50,13 +50,17 @@ def conflict_if_any(decision: Labels, votes: Votes) -> Labels:
 def vote_margin(decision: Labels, votes: Votes, margin: Decimal) -> Labels:
     """A directional proposal is withheld unless (votes for it - votes for the runner-up) / votes >= margin.
 
-    Votes are the usable ones. The comparison is exact: lead * 10^18 >= margin units * votes.
+    Votes are the usable ones. Exact: the least lead that a number of votes needs is computed in integers.
+    ValueError unless the margin is in [0, 1].
     """
+    if not 0 <= margin <= 1:
+        raise ValueError(f"margin={margin} is not between 0 and 1")
     tally = np.sort(counts(votes), axis=1)
     lead = tally[:, -1] - tally[:, -2]
     total = tally.sum(axis=1)
     numerator, denominator = margin.as_integer_ratio()
-    enough = (lead * denominator >= numerator * total) & (total > 0)
+    needed = np.array([-(-numerator * n // denominator) for n in range(votes.label.shape[1] + 1)])
+    enough = (lead >= needed[total]) & (total > 0)
     return _relabel(decision, directional(decision) & ~enough, NO_COMMIT)
 
 

@@ -68,8 +68,11 @@ def mean_at_least(confidence: Units, usable: Mask, tau: Decimal, arithmetic: Ari
 
     confidence, usable: shape (cases, votes). `exact` compares sum >= n * tau in integers. `published` is the
     arithmetic behind the verdict paper's tables: compensated float summation (Python 3.12's `sum`,
-    `math.fsum`) divided by n, compared with the float tau.
+    `math.fsum`) divided by n, compared with the float tau. ValueError unless tau is in [0, 1] with at most 18
+    decimal places.
     """
+    if not 0 <= to_units(tau) <= ONE:
+        raise ValueError(f"tau={tau} is not between 0 and 1")
     count = usable.sum(axis=1)
     if arithmetic == "exact":
         if confidence.shape[1] > MOST_VOTES:

@@ -48,7 +48,10 @@ def newcombe(k1: int, n1: int, k2: int, n2: int, confidence: float = 0.95) -> In
 def mcnemar_exact(only_a: int, only_b: int) -> float:
     """Two-sided exact McNemar p from the two discordant counts; 1 when there are none."""
     discordant = only_a + only_b
-    tail = sum(math.comb(discordant, i) for i in range(min(only_a, only_b) + 1))
+    tail = ways = 1
+    for i in range(1, min(only_a, only_b) + 1):
+        ways = ways * (discordant - i + 1) // i
+        tail += ways
     return min(1.0, 2 * tail / (1 << discordant))
 
 

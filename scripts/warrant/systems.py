@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +100,14 @@ class Controlled:
     def named(self, name: str, arithmetic: Arithmetic = "exact") -> Decisions:
         """A controller by its table name: E@0.90, F@0.85, D/any, conflict_if_any, vote_margin@0.5, validator."""
         kind, _, value = name.partition("@")
-        if kind == "E" and value:
-            return self.e(Decimal(value), arithmetic)
-        if kind == "F" and value:
-            return self.f(Decimal(value), arithmetic)
-        if kind == "vote_margin" and value:
-            return self.margin(Decimal(value))
+        if kind in ("E", "F", "vote_margin") and value:
+            try:
+                threshold = Decimal(value)
+            except InvalidOperation:
+                raise ValueError(f"{name!r} has no number as its threshold") from None
+            if kind == "vote_margin":
+                return self.margin(threshold)
+            return (self.e if kind == "E" else self.f)(threshold, arithmetic)
         if kind.startswith("D/"):
             return self.d(kind.removeprefix("D/"))
         if kind == "conflict_if_any":

@@ -54,8 +54,11 @@ def null(
 
     published: thresholds of E and F as the paper pairs them, in its arithmetic; F's own decisions are the
     observation, so vetoes outside E's commits and commits that E never had count for F. matched: thresholds;
-    the k commits of E that F removes are promoted within E's decisions, in both arithmetics.
+    the k commits of E that F removes are promoted within E's decisions, in both arithmetics. ValueError for a
+    partial panel: its unknown decisions are not decisions to withhold.
     """
+    if panel.proposal.partial:
+        raise ValueError("the random-veto null needs the panel's votes on every claim")
     rows: list[dict[str, Any]] = []
     tau_e, tau_f = published
     e, f = panel.e(tau_e, "published").decision, panel.f(tau_f, "published").decision
