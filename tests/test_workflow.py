@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ pytestmark = pytest.mark.slow
 NOTHING = "Nothing to be done"
 
 
+@cache
 def project_files() -> list[str]:
+    """Files of the checkout that git knows or would add, listed once: the checkout may change while tests run."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT, capture_output=True, text=True, check=True,
