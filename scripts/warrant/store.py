@@ -1,0 +1,275 @@
+"""The response store: every answer that was paid for, under the key of its request, once and for good.
+
+One SQLite file in WAL mode. A response is committed before it is reported. Durability: a commit appends to the WAL
+and, with synchronous=FULL, syncs it before it returns. Kill -9 loses nothing committed (the bytes are with the kernel)
+and power loss neither, if the disk keeps what it says it synced. NORMAL would be safe under kill -9 too, but after
+power loss the last commits could be gone, though reported and paid for; the sync costs milliseconds beside a
+call of seconds. What was being written at the time vanishes whole. On a full disk the transaction is rolled back.
+
+The file is append-only (triggers refuse UPDATE, DELETE and REPLACE); infra_error is no answer and is never stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, TypeVar
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from warrant.artifact import field
+from warrant.errors import InputError, bad_input
+from warrant.request_key import Request, canonical_json, key_of
+from warrant.store_file import STATUSES, begin_writing, engine, migrate, one_line, responses
+from warrant.store_file import query_lock as query_lock
+
+T = TypeVar("T")
+
+KEYS_AT_ONCE: Final = 500  # SQLite takes 32,766 variables
+ROWS_AT_ONCE: Final = 4096
+BYTES_AT_ONCE: Final = 16 * 2**20
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+PROJECTION: Final = pa.schema(
+    [
+        field("request_sha256", pa.string(), "key of the request", nullable=False),
+        field("status", pa.string(), f"one of {', '.join(STATUSES)}", nullable=False),
+        field("text", pa.string(), "body, decoded as text_repair says", nullable=False),
+        field("text_repair", pa.string(), "null, or surrogate or utf8: what U+FFFD stands for in the text"),
+        field("finish_reason", pa.string(), "as the provider named it"),
+        field("usage", pa.string(), "JSON, as the provider counted"),
+        field("returned_model", pa.string(), "the model that the provider says answered"),
+        field("provider", pa.string(), "whom the request was sent to", nullable=False),
+        field("retries", pa.int64(), "calls before this one", nullable=False),
+        field("created_at", pa.timestamp("us", tz="UTC"), "when the answer was there", nullable=False),
+    ]
+)
+
+
+class StoreConflict(InputError):
+    """Another body is stored under this key."""
+
+
+class Response(NamedTuple):
+    """A terminal response, in the order of the table's columns. Make one with `answer`.
+
+    request: canonical JSON. body: the answer's bytes. usage: JSON text. created_at: microseconds since 1970 UTC.
+    """
+
+    request_sha256: str
+    request: bytes
+    provider: str
+    model: str
+    status: str
+    body: bytes
+    finish_reason: str | None
+    usage: str | None
+    returned_model: str | None
+    retries: int
+    created_at: int
+
+
+COLUMNS: Final = [responses.c[name] for name in Response._fields]
+
+
+def answer(
+    request: Request,
+    *,
+    status: str,
+    body: bytes,
+    finish_reason: str | None = None,
+    usage: Mapping[str, Any] | None = None,
+    returned_model: str | None = None,
+    retries: int = 0,
+    created_at: int | None = None,
+) -> Response:
+    """The response to a request (created now unless told)."""
+    canonical = request.canonical()
+    counted = None if usage is None else canonical_json(usage, "usage")
+    moment = time.time_ns() // 1000 if created_at is None else created_at
+    key, provider, model = key_of(canonical), request.provider, request.model
+    return Response(
+        key, canonical, provider, model, status, body, finish_reason, counted, returned_model, retries, moment
+    )
+
+
+def encode_body(text: str) -> bytes:
+    """A text as a body. Lone surrogates, which JSON escapes can bring, are kept as they are."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode_body(body: bytes) -> tuple[str, str | None]:
+    """Text that Arrow can hold, and the code of its repair: None, `surrogate` or `utf8` (U+FFFD for each)."""
+    try:
+        return body.decode("utf-8"), None
+    except UnicodeDecodeError:
+        pass
+    try:
+        return _SURROGATE.sub("\ufffd", body.decode("utf-8", "surrogatepass")), "surrogate"
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace"), "utf8"
+
+
+class Store:
+    """An open store. Any number of programs may read it while one writes; others wait `timeout` seconds.
+
+    create: make a file that is not there (InputError otherwise). Close it, or use it as a context manager.
+    """
+
+    def __init__(self, path: Path, *, create: bool = True, timeout: float = 60) -> None:
+        """Open, and migrate a store of an older version."""
+        if not create and not path.is_file():
+            raise bad_input(path, found="no such file", expected="a response store")
+        if create:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._engine = engine(path, timeout)
+        try:
+            with one_line(path):
+                migrate(self._engine, path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        """The store itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One snapshot: what others commit meanwhile is not seen."""
+        with one_line(self.path), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    def put(self, response: Response) -> bool:
+        """Store a response; it is committed when this returns. False when it was stored already."""
+        return self.put_many([response]) == 1
+
+    def put_many(self, given: Iterable[Response]) -> int:
+        """Store responses in one transaction, all or none; the number of new ones.
+
+        A key with the same body again is passed over. StoreConflict when it has another one.
+        """
+        new = 0
+        with one_line(self.path), self._engine.connect() as connection, begin_writing(connection):
+            for some in batched(given, KEYS_AT_ONCE):
+                new += self._insert(connection, some)
+        return new
+
+    def _insert(self, connection: sa.Connection, given: Sequence[Response]) -> int:
+        keys = {response.request_sha256 for response in given}
+        pair = sa.select(responses.c.request_sha256, responses.c.body_sha256)
+        known = {row[0]: row[1] for row in connection.execute(pair.where(responses.c.request_sha256.in_(keys)))}
+        rows = []
+        for response in given:
+            key, body_sha256 = response.request_sha256, hashlib.sha256(response.body).hexdigest()
+            self._check(response)
+            if key not in known:
+                known[key] = body_sha256
+                rows.append({**response._asdict(), "body_sha256": body_sha256})
+            elif known[key] != body_sha256:
+                found, expected = f"a body with SHA-256 {body_sha256}", f"the stored one, {known[key]}"
+                raise StoreConflict(str(bad_input(self.path, field=key, found=found, expected=expected)))
+        if rows:
+            connection.execute(sa.insert(responses), rows)
+        return len(rows)
+
+    def _check(self, response: Response) -> None:
+        key = response.request_sha256
+        if response.status not in STATUSES:
+            expected = f"one of {', '.join(STATUSES)} (an infrastructure error is no answer)"
+            raise bad_input(self.path, field=f"{key} status", found=response.status, expected=expected)
+        if key_of(response.request) != key:
+            raise bad_input(self.path, field=key, found="a request with another key", expected="its own")
+        if response.retries < 0:
+            raise bad_input(self.path, field=f"{key} retries", found=response.retries, expected="0 or more")
+
+    def count(self) -> int:
+        """Number of responses."""
+        with self.reading() as connection:
+            return int(connection.execute(sa.select(sa.func.count()).select_from(responses)).scalar_one())
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, Response]:
+        """The stored responses among the keys, in the order of the keys, from one snapshot."""
+        found: dict[str, Response] = {}
+        with self.reading() as connection:
+            for some in batched(dict.fromkeys(keys), KEYS_AT_ONCE):
+                asked = sa.select(*COLUMNS).where(responses.c.request_sha256.in_(some))
+                rows = {row[0]: Response._make(row) for row in connection.execute(asked)}
+                found.update((key, rows[key]) for key in some if key in rows)
+        return found
+
+    def stream(self, asked: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
+        """Rows of a query in one snapshot, a few in memory at a time."""
+        with self.reading() as connection:
+            yield from connection.execution_options(yield_per=256).execute(asked)
+
+    def projection(self, keys: Iterable[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Batches of the schema PROJECTION: the stored ones of `keys` in their order, or all as they arrived.
+
+        Memory is bounded by ROWS_AT_ONCE rows and about BYTES_AT_ONCE bytes of bodies.
+        """
+        rows: Iterator[Any]
+        if keys is None:
+            rows = self.stream(sa.select(*COLUMNS).order_by(responses.c.seq))
+        else:
+            rows = (row for some in batched(dict.fromkeys(keys), 64) for row in self.get_many(some).values())
+        for some_rows in portions(rows):
+            yield _project(some_rows)
+
+    def table(self, keys: Iterable[str] | None = None) -> pa.Table:
+        """The projection as one table."""
+        return pa.Table.from_batches(self.projection(keys), schema=PROJECTION)
+
+
+def _project(rows: Sequence[Any]) -> pa.RecordBatch:
+    values: dict[str, Any] = dict(zip(Response._fields, zip(*rows, strict=True), strict=True))
+    bodies = values["body"]
+    try:  # Arrow checks UTF-8 as strictly as Python does, and faster
+        values["text"] = pa.array(bodies, pa.binary()).cast(pa.string())
+        values["text_repair"] = [None] * len(bodies)
+    except pa.ArrowInvalid:
+        values["text"], values["text_repair"] = zip(*map(decode_body, bodies), strict=True)
+    return pa.RecordBatch.from_arrays([_array(values[item.name], item.type) for item in PROJECTION], schema=PROJECTION)
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array[Any]:
+    return values if isinstance(values, pa.Array) else pa.array(values, kind)
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of `size` items, the last one shorter."""
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def portions(rows: Iterable[Any], most: int = ROWS_AT_ONCE, size: int = BYTES_AT_ONCE) -> Iterator[list[Any]]:
+    """Lists of rows (each with request and body) of at most `most` rows, closed when they reach `size` bytes."""
+    some: list[Any] = []
+    held = 0
+    for row in rows:
+        some.append(row)
+        held += len(row.request) + len(row.body)
+        if len(some) == most or held >= size:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some

@@ -1,0 +1,367 @@
+"""One JSON object in a text: what is found, what is refused and why, and that looking takes linear time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from fuzz_parse import SEEDS, depth, whole_object
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from warrant import json_object
+from warrant.json_object import MOST_DEPTH, REASONS, REPAIRS, Found, JsonObject, Reason, Repair, Unusable, find_object
+
+FENCED, PROSE, TWICE, MENDED = Repair.FENCED, Repair.PROSE, Repair.DUPLICATE_OBJECT, Repair.SURROGATE
+ANSWER = '{"verdict": "SUPPORTS", "confidence": 0.9}'
+OTHER = '{"verdict": "REFUTES", "confidence": 0.9}'
+VALUE = {"verdict": "SUPPORTS", "confidence": Decimal("0.9")}
+
+
+def is_answer(value: JsonObject) -> bool:
+    return "verdict" in value
+
+
+def refusal(text: str, wanted: Callable[[JsonObject], bool] = is_answer) -> Reason:
+    with pytest.raises(Unusable) as caught:
+        find_object(text, wanted)
+    return caught.value.reason
+
+
+def test_every_code_has_its_meaning() -> None:
+    assert set(REASONS) == set(Reason)
+    assert set(REPAIRS) == set(Repair)
+
+
+# --- what is taken ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [ANSWER, f" \n\t{ANSWER}\r\n", f"\u00a0{ANSWER}\u2003"])
+def test_the_raw_text_needs_no_repair(text: str) -> None:
+    assert find_object(text, is_answer) == Found(VALUE)
+
+
+@pytest.mark.parametrize(
+    ("text", "repairs"),
+    [
+        (f"```json\n{ANSWER}\n```", [FENCED]),
+        (f"```\n{ANSWER}\n```\n", [FENCED]),
+        (f"``` JSON\r\n{ANSWER}\r\n```", [FENCED]),
+        (f"```json {ANSWER} ```", [FENCED]),
+        (f"~~~~json5\n{ANSWER}\n~~~~", [FENCED]),
+        (f"```json\n{ANSWER}", [FENCED]),
+        (f"{ANSWER}\n```", [FENCED]),
+        (f"```json\n{ANSWER}\n```\nThat is all.", [PROSE]),
+        (f"Here it is:\n```json\n{ANSWER}\n```", [PROSE]),
+        (f"`{ANSWER}`", [PROSE]),
+        (f"Well, {ANSWER}", [PROSE]),
+        (f"{ANSWER}.", [PROSE]),
+        (f"[{ANSWER}]", [PROSE]),
+        (f"\ufeff{ANSWER}", [PROSE]),
+        (f"Если {{x}} — это множество, то 答案是{ANSWER}です", [PROSE]),
+        (f"Of {{a, b}} and \\frac{{1}}{{2}} and {{{{claim}}}}: {ANSWER}", [PROSE]),
+        (f'"Quoted", it\'s 5" long \\ {ANSWER}', [PROSE]),
+        (f'Format: {{"verdict": "SUPPORTS" | "REFUTES", "confidence": <0 to 1>}}\n{ANSWER}', [PROSE]),
+        (f'{{}} {{"note": {{"verdict": 1}}}} {ANSWER}', [PROSE]),
+        (f"{{{ANSWER}}}", [PROSE]),
+        (f"{ANSWER}\n{ANSWER}", [TWICE]),
+        (f'{ANSWER}{{"confidence":0.90,"verdict":"SUPPORTS"}}', [TWICE]),
+        (f"```json\n{ANSWER}\n```\n```json\n{ANSWER}\n```", [FENCED, TWICE]),
+        (f"First {ANSWER} and then {ANSWER}", [PROSE, TWICE]),
+    ],
+)
+def test_one_object_is_found_and_the_repair_named(text: str, repairs: list[Repair]) -> None:
+    assert find_object(text, is_answer) == Found(VALUE, tuple(repairs))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "}",
+        "{",
+        "{}",
+        '{"verdict": 1}',
+        "```",
+        "```json\n{}\n```",
+        '"',
+        '\\"',
+        "\\",
+        "\\\\",
+        "}\\",
+        "\n",
+        "\u2028",
+        "مرحبا",
+        "👍",
+    ],
+)
+def test_what_a_string_holds_plays_no_part(inside: str) -> None:
+    """Braces, fences, quotes and escapes inside a string, at its start, middle and end, raw and in a fence."""
+    for words in (inside, f"a{inside}b", inside * 2):
+        value = {"verdict": words, words: [words]}
+        for said in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+            assert find_object(said, is_answer) == Found(value)
+            assert find_object(f"```json\n{said}\n```", is_answer) == Found(value, (FENCED,))
+
+
+def test_numbers_are_exact_decimals() -> None:
+    value = find_object('{"a": 1, "b": 0.1000000000000000055511151231257827, "c": -1E+2}', lambda value: True).value
+    assert value == {"a": Decimal(1), "b": Decimal("0.1000000000000000055511151231257827"), "c": Decimal(-100)}
+    assert {type(number) for number in value.values()} == {Decimal}
+
+
+@pytest.mark.parametrize("lone", ["\\ud83d", "\\uDE00", chr(0xD83D), chr(0xDE00)])
+def test_a_lone_surrogate_becomes_the_replacement_character(lone: str) -> None:
+    text = f'{{"verdict": [{{"a": "x{lone}y"}}]}}'
+    found = find_object(text, is_answer)
+    assert found == Found({"verdict": [{"a": "x\ufffdy"}]}, (MENDED,))
+    assert find_object(f"{lone} {text}", is_answer).repairs == (PROSE, MENDED)
+
+
+def test_a_pair_of_surrogates_is_a_character() -> None:
+    assert find_object('{"verdict": "\\ud83d\\ude00"}', is_answer) == Found({"verdict": "😀"})
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        (" \n\t\u00a0", "empty"),
+        ("SUPPORTS, 0.9", "no_object"),
+        ("[1, 2]", "no_object"),
+        (json.dumps(ANSWER), "no_object"),
+        ("{a} {{b}} }{", "truncated"),
+        ("{a} {{b}} {'verdict': 'SUPPORTS'}", "no_object"),
+        ('{"a": 1} {"b": 2}', "no_answer"),
+        ("{}", "no_answer"),
+        (f'{{"x": {ANSWER}}}', "no_answer"),
+        ('{"verdict": "SUPPORTS",}', "malformed"),
+        ('{"verdict": "SUPPORTS" "confidence": 0.9}', "malformed"),
+        ('{"verdict": "a\nb"}', "malformed"),
+        ('{"verdict": "\\x"}', "malformed"),
+        ('{"verdict": 01}', "malformed"),
+        ('{"verdict": ٣}', "malformed"),
+        ('{"verdict": [1}', "malformed"),
+        ('{"verdict": [1]]]]]}', "malformed"),
+        ('{"verdict": "SUPPORTS" // sure\n}', "malformed"),
+        ("{", "truncated"),
+        ("```json\n{\n", "truncated"),
+        (ANSWER[:-1], "truncated"),
+        ('{"verdict": "SUPP', "truncated"),
+        ('{"verdict": "SUPP\\', "truncated"),
+        (f'{{"x": [{ANSWER}, {{"verdict"', "truncated"),
+        (f'{{"x": {ANSWER}', "truncated"),
+        (ANSWER + ' {"verd', "truncated"),
+        ('{"verdict": "a quote" too many"}', "truncated"),
+        (f"{ANSWER} or {OTHER}", "several_answers"),
+        (f"{ANSWER} {ANSWER} {OTHER}", "several_answers"),
+        (f"<think>{OTHER}</think>{ANSWER}", "several_answers"),
+        ('{"verdict": 1} {"verdict": true}', "several_answers"),
+        ('{"verdict": 1} {"verdict": "1"}', "several_answers"),
+        ('{"verdict": 1} {"verdict": "Decimal(\'1\')"}', "several_answers"),
+        ('{"verdict": [1]} {"verdict": [1, 1]}', "several_answers"),
+        ('{"verdict": {"a": 1}} {"verdict": {"b": 1}}', "several_answers"),
+        ('{"verdict": "SUPPORTS", "verdict": "SUPPORTS"}', "duplicate_key"),
+        ('{"verdict": {"a": 1, "\\u0061": 2}}', "duplicate_key"),
+        ('{"verdict": {"\\ud800": 1, "\\ud801": 2}}', "duplicate_key"),
+        (ANSWER + ' {"a": 1, "a": 1}', "duplicate_key"),
+        ('{"verdict": NaN}', "not_a_number"),
+        ('{"verdict": "SUPPORTS", "x": [Infinity]}', "not_a_number"),
+        ('{"verdict": -Infinity}', "not_a_number"),
+        ('{"verdict": 1e1000000000000000000}', "number"),
+        ('{"verdict": 0.1e-99999999999999999999}', "number"),
+    ],
+)
+def test_what_cannot_be_used_has_a_reason(text: str, reason: str) -> None:
+    assert refusal(text) == reason
+
+
+def nested(levels: int, opening: str = '{"verdict":', closing: str = "}") -> str:
+    return '{"verdict":' + opening * (levels - 1) + "1" + closing * (levels - 1) + "}"
+
+
+@pytest.mark.parametrize("brackets", [('{"verdict":', "}"), ("[", "]")])
+def test_depth_is_bounded_exactly(brackets: tuple[str, str]) -> None:
+    """64 levels are read; 65, and as many as there can be, are refused, in prose and cut off too."""
+    assert find_object(nested(MOST_DEPTH, *brackets), is_answer).repairs == ()
+    assert refusal(nested(MOST_DEPTH + 1, *brackets)) == "too_deep"
+    text = nested(10**6, *brackets)
+    for said in (text, f"So {text}", text[: len(text) // 2]):
+        assert refusal(said) == "too_deep"
+    assert refusal("[" * 10**6) == "no_object"
+    assert refusal("{" * 10**6) == "truncated"
+    assert refusal("}" * 10**6) == "no_object"
+
+
+# --- any text --------------------------------------------------------------------------------------------------------
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
+objects = st.dictionaries(st.text(), values, max_size=5)
+crumbs = st.sampled_from(
+    [
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "\\",
+        ",",
+        ":",
+        " ",
+        "\n",
+        "`",
+        "```json",
+        "1",
+        "-",
+        "e9",
+        "true",
+        "NaN",
+        "\\ud800",
+        "\ud800",
+        '"verdict":',
+        *SEEDS,
+    ]
+)
+bits = st.lists(crumbs | st.characters(), max_size=40).map("".join)
+# Prose cannot open an object; everything else may stand in it.
+prose = st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from('{}[]"\\`~ \n'), max_size=40).filter(
+    lambda words: re.search(r'\{\s*(["}]|\Z)', words) is None
+)
+
+
+@given(bits)
+@example('{"a": "' + "\\" * 7 + '"}')
+def test_any_text_is_taken_or_refused_as_json_alone_would(text: str) -> None:
+    """Never another exception; a text that is a JSON object is found as it is, with every number exact."""
+    plain = whole_object(text)
+    try:
+        found = find_object(text, lambda value: True)
+    except Unusable:
+        assert plain is None
+    else:
+        assert plain is None or set(found.repairs) <= {MENDED}
+        assert plain is None or found.repairs or found.value == plain
+
+
+@given(objects, st.booleans(), st.sampled_from([None, 0, 3]))
+def test_json_round_trips(value: dict[str, Any], ascii_only: bool, indent: int | None) -> None:
+    """Whatever json writes, of any indentation, comes back, with numbers as written."""
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    assert depth(value) <= MOST_DEPTH
+    expected = json.loads(text, parse_int=Decimal, parse_float=Decimal)
+    assert find_object(text, lambda value: True) == Found(expected)
+
+
+@given(objects, prose, prose, st.sampled_from(["", "```", "```json\n", "~~~\n"]), st.booleans())
+def test_json_round_trips_in_any_prose_and_fence(
+    value: dict[str, Any], before: str, after: str, fence: str, ascii_only: bool
+) -> None:
+    text = json.dumps({**value, "verdict": 1}, ensure_ascii=ascii_only)
+    expected = json.loads(text, parse_int=Decimal, parse_float=Decimal)
+    said = f"{before}\n{fence}{text}{fence[:3]}\n{after}"
+    found = find_object(said, is_answer)
+    assert found.value == expected
+    words = (before + after).split()
+    if not words:
+        assert found.repairs == ((FENCED,) if fence else ())
+    else:
+        assert found.repairs in ((PROSE,), (FENCED,))
+        assert found.repairs == (PROSE,) or all(set(word) & set("`~") for word in words[:1])
+
+
+@given(objects, st.data())
+def test_a_truncated_object_is_never_taken(value: dict[str, Any], data: st.DataObject) -> None:
+    """Cut anywhere after its opening brace, also where objects inside it are whole."""
+    text = json.dumps({"verdict": [value, {"verdict": 1}], **value})
+    cut = text[: data.draw(st.integers(1, len(text) - 1))]
+    assert refusal(cut, lambda value: True) == "truncated"
+    assert refusal(f"```json\n{cut}", lambda value: True) == "truncated"
+
+
+# --- linear time -----------------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A pattern that counts the characters its searches pass over, and one for each search."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.steps = pattern, 0
+
+    def search(self, text: str, position: int) -> re.Match[str] | None:
+        match = self.pattern.search(text, position)
+        self.steps += 1 + (len(text) if match is None else match.end()) - position
+        return match
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """Characters passed over by the scanner and the decoder on a text."""
+    patterns = {name: Counting(getattr(json_object, name)) for name in ("_OPENING", "_STRUCTURE", "_IN_STRING")}
+    for name, pattern in patterns.items():
+        monkeypatch.setattr(json_object, name, pattern)
+    loads, decoded = json_object._loads, 0
+
+    def counted(text: str) -> JsonObject | None:
+        nonlocal decoded
+        decoded += len(text)
+        return loads(text)
+
+    monkeypatch.setattr(json_object, "_loads", counted)
+
+    def count(text: str) -> int:
+        nonlocal decoded
+        decoded = 0
+        for pattern in patterns.values():
+            pattern.steps = 0
+        with suppress(Unusable):
+            find_object(text, is_answer)
+        return decoded + sum(pattern.steps for pattern in patterns.values())
+
+    return count
+
+
+HARD = [
+    *(
+        "{",
+        "}",
+        "[",
+        '"',
+        "\\",
+        "`",
+        "```json\n",
+        "{ ",
+        "{ \n\t",
+        '{"',
+        '{"a',
+        '{"a":',
+        '{"a":[',
+        '{"\\',
+        '{\\"',
+        "word ",
+    ),
+    *("{}", '{}"', '{"a":1}', '{"a" b}', '{"a":1,"a":1}', '{"a": "}', ANSWER + "\n", OTHER + ANSWER, "\ud800"),
+]
+
+
+@pytest.mark.parametrize("unit", HARD)
+@pytest.mark.parametrize("frame", [("", ""), ('{"verdict": "', '"}'), ('{"verdict": [', "]}"), ('{"verdict": "', "")])
+def test_time_is_linear_in_the_length(unit: str, frame: tuple[str, str], steps: Callable[[str], int]) -> None:
+    """No character is passed over more than three times, at 10^5 and at 10^6 characters alike."""
+    for length in (10**5, 10**6):
+        text = frame[0] + unit * (length // len(unit)) + frame[1]
+        assert steps(text) <= 4 * len(text) + 100
+
+
+def test_huge_numbers_and_strings_are_taken_in_their_stride() -> None:
+    digits = "9" * 10**6
+    found = find_object(f'{{"verdict": {digits}, "b": 0.{digits}, "c": "{digits}"}}', is_answer)
+    assert found.value["c"] == digits
+    assert found.value["verdict"].adjusted() == 10**6 - 1
