@@ -150,7 +150,9 @@ def run_settings(wildcards):
         "run": wildcards.run,
         "title": block.title,
         "notice": block.notice,
-        "studies": {name: {"title": item.title, "note": item.note, "kind": item.kind} for name, item in block.studies.items()},
+        "studies": {
+            name: {"title": item.title, "note": item.note, "kind": item.kind} for name, item in block.studies.items()
+        },
         "missing": missing_settings(plan),
     }
 
