@@ -155,14 +155,27 @@ def rates(counts: Counts) -> dict[str, npt.NDArray[np.float64]]:
         return {name: counts[top] / counts[bottom] for name, (top, bottom) in RATES.items()}
 
 
-def tie_excess(true_scores: Grid, q: Grid, calibration: Mask, rows: npt.NDArray[np.int64], alpha: Decimal) -> float:
-    """Mean over splits of (calibration scores at or below the threshold - k)/(n + 1), for one group's rows.
+def tie_excess(true_scores: Grid, calibration: Mask, alpha: Decimal) -> float:
+    """Mean over splits and test questions of (scores among the n + 1 at or below their k-th smallest - k)/(n + 1).
 
-    Exchangeability gives coverage k/(n + 1) without ties; scores tied with the threshold beyond rank k are covered
-    as well, and this is their share. 0 where the threshold is infinite.
+    true_scores: (questions,) of one group; calibration: (splits, questions). The n + 1 are the calibration scores and
+    the test question's own. Exchangeability makes expected coverage exactly k/(n + 1) plus this; without ties it is
+    0. 0 too where the threshold is infinite, and NaN without test questions.
     """
-    inside = calibration[:, rows]
-    n = inside.sum(axis=1)
-    at_or_below = (inside & (true_scores[rows] <= q[:, rows])).sum(axis=1)
-    k = np.array([rank(int(size), alpha) if size else 0 for size in n])
-    return float(np.mean(np.where(k <= n, (at_or_below - k) / (n + 1), 0.0)))
+    n = calibration.sum(axis=1)
+    k = np.array([rank(int(size), alpha) if size else 1 for size in n])
+    ordered = np.sort(np.where(calibration, true_scores, INFINITE), axis=1)
+    split = np.arange(len(n))
+    q = ordered[split, np.minimum(k, ordered.shape[1]) - 1]
+    before = np.where(k > 1, ordered[split, np.maximum(k - 2, 0)], -1)  # the calibration score of rank k - 1
+    at_q = (calibration & (true_scores <= q[:, None])).sum(axis=1)
+    at_before = (calibration & (true_scores <= before[:, None])).sum(axis=1)
+    # a test score at or above q leaves the k-th smallest at q; one at or below rank k - 1 moves it there; one between
+    # the two is the k-th smallest itself, alone
+    beyond = np.where(
+        true_scores >= q[:, None],
+        (at_q - k)[:, None] + (true_scores == q[:, None]),
+        np.where(true_scores <= before[:, None], (at_before + 1 - k)[:, None], 0),
+    )
+    beyond = np.where((k <= n)[:, None], beyond, 0)
+    return float(np.mean((beyond / (n + 1)[:, None])[~calibration]))

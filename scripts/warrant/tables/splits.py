@@ -54,13 +54,13 @@ def splits_table(study: Study, alphas: Sequence[Decimal], count_: int) -> pa.Tab
         groups = study.groups(scheme)
         for stopping in (STATIC, EARLY) if study.beliefs.rounds > 1 else (STATIC,):
             for alpha in alphas:
-                for t, (q, outcome) in enumerate(rounds(scores, true_scores, groups, calibration, alpha, stopping)):
+                for t, (_, outcome) in enumerate(rounds(scores, true_scores, groups, calibration, alpha, stopping)):
                     values = rates(count(outcome, study.questions, t, ~calibration, study.questions.membership()))
                     base = {"alpha": float(alpha), "round": t, "weights": pool, "score": score}
                     base |= {"calibration": scheme, "stopping": stopping}
                     rows += _summaries(study, base, values, calibration, alpha)
                     if scheme == "domain" and stopping == STATIC:
-                        rows += _ties(study, base, true_scores[:, t], q, calibration, alpha)
+                        rows += _ties(study, base, true_scores[:, t], calibration, alpha)
     return artifact.from_rows(rows, SCHEMA)
 
 
@@ -114,7 +114,6 @@ def _ties(
     study: Study,
     base: dict[str, Any],
     true_scores: npt.NDArray[np.int64],
-    q: npt.NDArray[np.int64],
     calibration: npt.NDArray[np.bool_],
     alpha: Decimal,
 ) -> list[dict[str, Any]]:
@@ -125,7 +124,7 @@ def _ties(
             **base,
             "metric": "tie_excess",
             "splits": len(calibration),
-            "mean": tie_excess(true_scores, q, calibration, np.flatnonzero(names == domain), alpha),
+            "mean": tie_excess(true_scores[names == domain], calibration[:, names == domain], alpha),
         }
         for domain in study.questions.domains()[:-1]
     ]
