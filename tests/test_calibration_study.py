@@ -80,6 +80,8 @@ def file_of(answer: str = "A", confidence: str = "0.9", gold: str = "A") -> byte
         ("A", "Infinity", "confidence_out_of_range"),
         ("A", "-inf", "confidence_out_of_range"),
         ("A", "95%", "confidence_out_of_range"),
+        ("A", "0_1", "confidence_out_of_range"),
+        ("A", "0.0012345678901234567", "confidence_too_long"),
     ],
 )
 def test_every_odd_answer_has_its_status(answer: str, confidence: str, status: str) -> None:

@@ -121,7 +121,7 @@ def test_the_yardstick_is_the_beta_binomial_law(n_cal: int, n_test: int, alpha: 
         j = round(quantile * n_test)
         assert quantile == j / n_test
         below, upto = (Fraction(20 * sum(ways[:end]), total) for end in (j, j + 1))
-        assert below <= twentieths <= upto or min(abs(below - twentieths), abs(upto - twentieths)) < 1e-9  # in floats
+        assert below < twentieths <= upto
 
 
 # --- MAPIE -----------------------------------------------------------------------------------------------------------

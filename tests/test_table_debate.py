@@ -30,6 +30,7 @@ from strategies import row, rows
 from warrant.grid import ONE
 from warrant.outcomes import RATES
 from warrant.panel_study import CALIBRATIONS, Study, schemes
+from warrant.splits import calibration_half
 from warrant.tables.agreement import baselines_table, consensus_rounds_table, stopping_table, weights_table
 from warrant.tables.rounds import groups_table, introduced_table, rounds_table, selection_table, wrong_consensus_table
 from warrant.tables.splits import splits_table
@@ -235,6 +236,24 @@ def test_wrong_consensus_introduced_and_selection_are_brute_force(seed: int, kin
                 "decision_effect": None if acted is None or majority is None else acted - majority,
             },
         )
+
+
+def test_an_empty_set_is_not_acted_on_but_intercepts_nothing() -> None:
+    """A unanimous wrong answer whose set is empty goes to review: it is not intercepted, nor is an error prevented."""
+    half = calibration_half(range(8), ["d"] * 8, 7, 0).tolist()
+    sure, unsure = [[1.0, 0.0, 0.0]] * 2, [[0.2, 0.6, 0.2]] * 2
+    first = half.index(False)  # acted on and wrong though the votes differ; the other test questions are unsure
+    study = study_of(
+        [[sure if calibrates or q == first else unsure] for q, calibrates in enumerate(half)],
+        [1 if q == first else 0 for q in range(8)],
+        ["d"] * 8,
+        votes=[[[0, 2]] if q == first else [[0, 0]] if calibrates else [[1, 1]] for q, calibrates in enumerate(half)],
+        seed=7,
+    )
+    level = [Decimal("0.5")]
+    expect(introduced_table(study, level, 0), {"domain": "d"}, {"count": 1, "intercepted": 0, "prevention_ratio": 0})
+    counts = {"wrong": 3, "wrong_intercepted": 0, "wrong_not_acted": 3, "interception": 0, "to_wrong_rate": 0}
+    expect(wrong_consensus_table(study, level, 0), {"domain": "d"}, counts)
 
 
 # --- stopping --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from warrant.labels import Mask
 
 LETTERS: Final = "ABCDEFGHIJ"
 MOST_OPTIONS: Final = len(LETTERS)
-FALLBACKS: Final = ("no_answer", "letter_outside", "no_confidence", "confidence_out_of_range")
+FALLBACKS: Final = ("no_answer", "letter_outside", "no_confidence", "confidence_out_of_range", "confidence_too_long")
 SCHEMA: Final = pa.schema(
     [
         field("case_id", pa.int32(), "question of the sample", nullable=False),

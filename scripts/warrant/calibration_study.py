@@ -98,6 +98,8 @@ def _belief(row: Mapping[str, str], case: Mapping[str, Any], model: str, gold: s
         return belief_row(base, options, None, _in_range(confidence), "letter_outside")
     if confidence is None:
         return belief_row(base, options, answer, None, "no_confidence")
+    if _in_range(confidence) is None and 0 <= confidence <= 1:
+        return belief_row(base, options, answer, None, "confidence_too_long")
     if _in_range(confidence) is None:
         return belief_row(base, options, answer, None, "confidence_out_of_range")
     return belief_row(base, options, answer, confidence, "ok")
@@ -108,7 +110,7 @@ def _confidence(text: str) -> Decimal | None:
     if not text.strip():
         return None
     try:
-        number = Decimal(text.strip())
+        number = Decimal(-1 if "_" in text else text.strip())  # Decimal reads "0_1" as 1
     except ArithmeticError:
         return Decimal(-1)
     return number if number.is_finite() else Decimal(-1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -66,15 +67,24 @@ def members(scores: Grid, q: Grid | int) -> np.ndarray:
     return np.asarray(scores <= np.expand_dims(limit, -1))
 
 
+@cache
 def beta_binomial_coverage(n_cal: int, n_test: int, alpha: Decimal) -> tuple[float, float, float]:
     """Mean, 5% and 95% quantile of the coverage of n_test exchangeable test points, continuous scores.
 
-    The number covered is beta-binomial (n_test, k, n_cal + 1 - k); with k > n_cal everything is covered.
+    The number covered is beta-binomial (n_test, k, n_cal + 1 - k); with k > n_cal everything is covered. Quantiles are
+    the least counts whose exact cumulative probability reaches the level.
     """
     k = rank(n_cal, alpha)
     if k > n_cal:
         return 1.0, 1.0, 1.0
-    from scipy.stats import betabinom
-
-    low, high = betabinom.ppf([0.05, 0.95], n_test, k, n_cal + 1 - k)
-    return k / (n_cal + 1), float(low) / n_test, float(high) / n_test
+    total = math.comb(n_cal + n_test, n_test)
+    ways = math.comb(n_cal - k + n_test, n_test)  # of covering none, out of `total` equally likely orders
+    cumulative = 0
+    found: list[float] = []
+    for covered in range(n_test + 1):
+        cumulative += ways
+        while len(found) < 2 and 20 * cumulative >= (1, 19)[len(found)] * total:
+            found.append(covered / n_test)
+        if covered < n_test:
+            ways = ways * (k + covered) * (n_test - covered) // ((covered + 1) * (n_cal - k + n_test - covered))
+    return k / (n_cal + 1), found[0], found[1]
