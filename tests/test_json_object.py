@@ -195,6 +195,8 @@ def test_depth_is_bounded_exactly(brackets: tuple[str, str]) -> None:
     text = nested(10**6, *brackets)
     for said in (text, f"So {text}", text[: len(text) // 2]):
         assert refusal(said) == "too_deep"
+    beside = {"verdict": [{"a": [1]}] * 3 * MOST_DEPTH}  # what is closed again does not count
+    assert find_object(json.dumps(beside), is_answer) == Found(beside)
     assert refusal("[" * 10**6) == "no_object"
     assert refusal("{" * 10**6) == "truncated"
     assert refusal("}" * 10**6) == "no_object"
@@ -329,25 +331,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
 
 
 HARD = [
-    *(
-        "{",
-        "}",
-        "[",
-        '"',
-        "\\",
-        "`",
-        "```json\n",
-        "{ ",
-        "{ \n\t",
-        '{"',
-        '{"a',
-        '{"a":',
-        '{"a":[',
-        '{"\\',
-        '{\\"',
-        "word ",
-    ),
-    *("{}", '{}"', '{"a":1}', '{"a" b}', '{"a":1,"a":1}', '{"a": "}', ANSWER + "\n", OTHER + ANSWER, "\ud800"),
+    *("{", "}", "[", '"', "\\", "`", "```json\n", "{ ", "{ \n\t", '{"', '{"a', '{"a":', '{"a":[', '{"\\', '{\\"', "{}"),
+    *("word ", '{}"', '{"a":1}', '{"a" b}', '{"a":1,"a":1}', '{"a": "}', ANSWER + "\n", OTHER + ANSWER, "\ud800"),
 ]
 
 

@@ -318,6 +318,12 @@ def test_what_cannot_be_used_of_a_certificate_has_a_reason(text: str, reason: st
     assert parse_certificate(text) == ParsedCertificate(reason=Reason(reason))
 
 
+def test_a_variant_of_the_final_verdict_is_named_too() -> None:
+    parsed = parse_certificate(certificate(final_verdict="conflicting evidence"))
+    assert (parsed.verdict, parsed.stated_verdict) == ("support", "conflicting")
+    assert parsed.parse_status == "repaired:label_alias"
+
+
 def test_surrogates_in_a_certificate_are_mended_everywhere() -> None:
     """What was read can be written, and the status says that it was mended."""
     lone = "a\udc00"
