@@ -1,8 +1,8 @@
 """The response store beside plain sqlite3 on the same rows: writing, look-ups, a Parquet projection.
 
 Plain sqlite3 has the same columns, the same unique key, WAL, synchronous=FULL and the same transactions. It has no
-triggers, no index by model, no check that a key is its request's, and is handed the body's hash; the ratios are
-what those cost, with SQLAlchemy. Making the rows is not timed. Rows are synthetic.
+triggers, no index by model, no check that a key is its request's, and is handed the hashes of body and row; the ratios
+are what those cost, with SQLAlchemy. Making the rows is not timed. Rows are synthetic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import sqlalchemy as sa
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from warrant.request_key import Request
-from warrant.store import KEYS_AT_ONCE, PROJECTION, ROWS_AT_ONCE, Response, Store, answer, batched
+from warrant.store import KEYS_AT_ONCE, PROJECTION, ROWS_AT_ONCE, Response, Store, answer, batched, row_sha256
 from warrant.store_upkeep import verify, why_miss
 
 SEED = 20261
@@ -36,9 +36,9 @@ CHUNK = 10_000
 SINGLE = 1000
 TABLE = """CREATE TABLE responses (seq INTEGER PRIMARY KEY, request_sha256 TEXT NOT NULL UNIQUE, request BLOB,
     provider TEXT, model TEXT, status TEXT, body BLOB, finish_reason TEXT, usage TEXT, returned_model TEXT,
-    retries INTEGER, created_at INTEGER, body_sha256 TEXT)"""
-NAMES = ", ".join([*Response._fields, "body_sha256"])
-INSERT = f"INSERT INTO responses ({NAMES}) VALUES ({', '.join('?' * (len(Response._fields) + 1))})"
+    retries INTEGER, retry_causes TEXT, created_at INTEGER, body_sha256 TEXT, row_sha256 TEXT)"""
+NAMES = ", ".join([*Response._fields, "body_sha256", "row_sha256"])
+INSERT = f"INSERT INTO responses ({NAMES}) VALUES ({', '.join('?' * (len(Response._fields) + 2))})"
 SELECT = f"SELECT {', '.join(Response._fields)} FROM responses"
 
 
@@ -52,6 +52,11 @@ def response(number: int) -> Response:
     body = f'{{"verdict": "support", "confidence": 0.{number % 100:02d}, "reasoning": "é {number}"}}'.encode()
     usage = {"input_tokens": 40, "output_tokens": 20}
     return answer(request(number), status="ok", body=body, finish_reason="stop", usage=usage, created_at=number)
+
+
+def with_hashes(item: Response) -> tuple[Any, ...]:
+    body_sha256 = sha256(item.body).hexdigest()
+    return *item, body_sha256, row_sha256(item, body_sha256)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -76,8 +81,8 @@ def plain_get(connection: sqlite3.Connection, keys: list[str]) -> dict[str, tupl
 
 def plain_batches(connection: sqlite3.Connection) -> Iterator[pa.RecordBatch]:
     cursor = connection.execute(
-        "SELECT request_sha256, status, body, NULL, finish_reason, usage, returned_model, provider, retries, created_at"
-        " FROM responses ORDER BY seq"
+        "SELECT request_sha256, status, body, NULL, finish_reason, usage, returned_model, provider, retries,"
+        " retry_causes, created_at FROM responses ORDER BY seq"
     )
     while rows := cursor.fetchmany(ROWS_AT_ONCE):
         columns = [list(column) for column in zip(*rows, strict=True)]
@@ -126,14 +131,14 @@ def main() -> None:
             start = time.perf_counter()
             made = [response(number) for number in some]
             making += time.perf_counter() - start
-            ready = [(*item, sha256(item.body).hexdigest()) for item in made]
+            ready = [with_hashes(item) for item in made]
             ours += timed(partial(store.put_many, made))[0]
             theirs += timed(partial(plain_put, plain, ready))[0]
             keys += [item.request_sha256 for item in made]
         line(f"write, {CHUNK:,} a transaction", rows, ours, theirs)
 
         singles = [response(number) for number in range(rows, rows + SINGLE)]
-        ready = [(*item, sha256(item.body).hexdigest()) for item in singles]
+        ready = [with_hashes(item) for item in singles]
         ours = timed(lambda: [store.put(item) for item in singles])[0]
         line(
             "write, one a transaction",
@@ -161,7 +166,10 @@ def main() -> None:
         took, checked = timed(lambda: verify(store))
         assert checked.rows == count
         assert not checked.damaged
-        print(f"verify {took:.1f} s; why-miss {timed(lambda: why_miss(store, request(-1)))[0]:.2f} s", end="; ")
+        print(f"verify {took:.1f} s", end="; ")
+        for number in (1, 100):
+            missing = [request(-i) for i in range(1, number + 1)]
+            print(f"why-miss of {number} requests {timed(partial(why_miss, store, missing))[0]:.2f} s", end="; ")
         plain.close()
         sizes = [(folder / file).stat().st_size / 2**20 for file in ("store.sqlite", "plain.sqlite")]
         print(

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from warrant import artifact, style
 from warrant.errors import InputError
+from warrant.step import SIMULATED, rests_on_simulation
 
 Rows = Sequence[Mapping[str, Any]]
 ALPHA = 0.05
@@ -33,12 +34,6 @@ def single_domains(rows: Rows) -> list[Mapping[str, Any]]:
     return [row for row in rows if row["domain"] != "all"]
 
 
-def percent(axes: Any, which: str) -> None:
-    """Shares are shown as percentages."""
-    for name in which:
-        getattr(axes, f"{name}axis").set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
-
-
 def escalation_error(stopping: Rows) -> Figure:
     """Consensus to conformal, one arrow per domain."""
     made, axes = style.figure(6.5, 4.2)
@@ -56,7 +51,7 @@ def escalation_error(stopping: Rows) -> Figure:
     axes.set_xlabel("not acted on: escalated or reviewed")
     axes.set_ylabel("error among those acted on")
     axes.set_ylim(bottom=0)
-    percent(axes, "xy")
+    style.percent(axes, "xy")
     axes.legend(title="circle: unanimity, triangle: conformal", ncols=2, fontsize=8, title_fontsize=8)
     return made
 
@@ -82,7 +77,7 @@ def coverage(splits: Rows) -> Figure:
         axes.set_title(f"alpha = {alpha:.2f}", fontsize=9)
         axes.set_yticks(range(len(rows)), [row["domain"] for row in rows] if i == 0 else [])
         axes.tick_params(axis="x", labelrotation=45)
-        percent(axes, "x")
+        style.percent(axes, "x")
     made.supxlabel("coverage", fontsize=9)
     return made
 
@@ -115,7 +110,7 @@ def acted_accuracy(splits: Rows) -> Figure:
         )
     axes.set_xlabel("acted on (one option left)")
     axes.set_ylabel("accuracy of what is acted on")
-    percent(axes, "xy")
+    style.percent(axes, "xy")
     axes.legend(ncols=3, fontsize=8, title="alpha .01, .05, .10, .20 from left to right" if len(x) == 4 else None)
     return made
 
@@ -138,7 +133,7 @@ def split_distribution(splits: Rows) -> Figure:
         axes.plot([row["mean"] for row in rows], y, style.MARKERS[i], color=colour, ms=5, label=label)
         axes.set_yticks(range(len(rows)), [f"alpha = {row['alpha']:.2f}" for row in rows])
     axes.invert_yaxis()
-    percent(axes, "x")
+    style.percent(axes, "x")
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
     return made
 
@@ -185,7 +180,8 @@ def main() -> None:
         print(f"figures_debate: {error}", file=sys.stderr)
         raise SystemExit(1) from None
     style.apply()
-    mark = given.settings.get("mark")
+    simulated = SIMULATED if any(map(rests_on_simulation, (given.stopping, given.splits))) else None
+    mark = " · ".join(filter(None, (simulated, given.settings.get("mark")))) or None
     drawn = {
         "escalation_error": escalation_error(stopping),
         "coverage": coverage(splits),

@@ -17,7 +17,7 @@ from warrant.audit import STATUSES, summary
 from warrant.captions import CAPTIONS
 from warrant.debate_headlines import debate_headlines
 from warrant.headlines import headlines
-from warrant.step import Step, run
+from warrant.step import SIMULATED, Step, rests_on_simulation, run
 
 MOST_ROWS = 500  # of one table on the page; the files hold all
 
@@ -36,8 +36,11 @@ def cell(value: object) -> str:
 
 
 def table_view(path: Path) -> dict[str, Any]:
-    """A table for the template: columns with their meaning, rows of text."""
+    """A table for the template: columns with their meaning, rows of text; what is simulated says so above it."""
     table = artifact.read(path)
+    simulated = rests_on_simulation(path)
+    if simulated:  # in every row of the files
+        table = table.drop_columns("basis")
     columns = [
         {
             "name": field.name,
@@ -45,9 +48,11 @@ def table_view(path: Path) -> dict[str, Any]:
             "number": pa.types.is_integer(field.type) or pa.types.is_floating(field.type),
         }
         for field in pq.read_schema(path)
+        if field.name in table.column_names
     ]
     rows = [[cell(value) for value in row.values()] for row in table.slice(0, MOST_ROWS).to_pylist()]
-    return {"name": path.stem, "columns": columns, "rows": rows, "total": table.num_rows}
+    basis = SIMULATED if simulated else None
+    return {"name": path.stem, "columns": columns, "rows": rows, "total": table.num_rows, "basis": basis}
 
 
 def figure(path: Path) -> dict[str, str]:
@@ -73,6 +78,7 @@ def main(step: Step) -> None:
                 {path.stem: artifact.read(path).to_pylist() for path in paths}
             ),
             "tables": [table_view(path) for path in paths],
+            "basis": SIMULATED if any(map(rests_on_simulation, paths)) else None,
         }
         for name, paths in by_study.items()
     ]

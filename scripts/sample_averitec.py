@@ -5,7 +5,8 @@ from __future__ import annotations
 from warrant import averitec, sample
 from warrant.artifact import write_text
 from warrant.errors import InputError, bad_input
-from warrant.sample import evidence_text, sha256_text
+from warrant.prompt import case_values, parse_template
+from warrant.sample import sha256_text
 from warrant.step import Step, run
 
 
@@ -20,15 +21,13 @@ def main(step: Step) -> None:
         raise bad_input("sample map", found=f"SHA-256 {sha256_text(written)}", expected=settings["map_sha256"])
     cases = averitec.cases(drawn, {split: name for split, (_, name) in files.items()})
     if settings["prompts"] is not None:
-        template = step.source("prompt")[0].decode("utf-8")
+        prompt, name = step.source("prompt")
+        template = parse_template(prompt.decode("utf-8"), name)
         for case_id, expected in settings["prompts"]["sha256"].items():
             case = cases[int(case_id)]
             if case.evidence is None:
                 raise InputError(f"case {case_id} has no evidence to render")
-            shown = evidence_text(case.evidence)
-            found = sha256_text(
-                shown.join(part.replace("<<CLAIM>>", case.text) for part in template.split("<<EVIDENCE>>"))
-            )
+            found = sha256_text(template.render(case_values(case.text, case.evidence))[0])
             if found != expected:
                 raise bad_input("rendered prompt", row=int(case_id), found=f"SHA-256 {found}", expected=expected)
     write_text(step.outputs["map"], written)

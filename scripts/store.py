@@ -9,24 +9,64 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Final
 
+from warrant import requests
 from warrant import store_upkeep as upkeep
 from warrant.errors import InputError, bad_input
 from warrant.request_key import parse
-from warrant.store import Store, query_lock
+from warrant.store import Store
+
+SAMPLE: Final = 100  # of missing requests that why-miss compares
+NONE: Final = "none, the store is empty"
 
 
 def why_miss(arguments: argparse.Namespace) -> int:
-    """Print whether a request is stored, or how the nearest stored one differs."""
-    request = parse(_read(arguments.request), str(arguments.request))
+    """Print whether requests are stored, or how the nearest stored ones differ."""
+    if arguments.requests.suffix == ".parquet":
+        return _why_misses(arguments)
+    if arguments.case is not None or arguments.model is not None:
+        raise bad_input(arguments.requests, found="--case or --model", expected="a requests artifact (.parquet)")
+    request = parse(_read(arguments.requests), str(arguments.requests))
     with Store(arguments.store, create=False) as store:
-        found = upkeep.why_miss(store, request, arguments.candidates)
+        (found,) = upkeep.why_miss(store, [request], arguments.candidates)
     print(f"{'hit' if found.hit else 'miss'}: {found.key}")
     if not found.hit:
         print(f"examined {found.examined:,} of {found.stored:,} stored requests")
-        print(f"nearest: {found.nearest or 'none, the store is empty'}")
+        print(f"nearest: {found.nearest or NONE}")
         for difference in found.differences:
             print(f"  {difference}")
+    return 0
+
+
+def _why_misses(arguments: argparse.Namespace) -> int:
+    calls = {
+        key: call
+        for key, call in requests.read(arguments.requests)
+        if arguments.case in (None, call.case_id) and arguments.model in (None, call.judge)
+    }
+    if not calls:
+        raise bad_input(arguments.requests, found="no such request", expected="a request (of this case and judge)")
+    with Store(arguments.store, create=False) as store:
+        stored = store.get_many(calls)
+        missing = [key for key in calls if key not in stored]
+        most = min(len(missing), SAMPLE)
+        sample = [missing[i * len(missing) // most] for i in range(most)]
+        found = upkeep.why_miss(store, [calls[key].request for key in sample], arguments.candidates)
+        total = store.count()
+    print(f"{len(calls):,} requests: {len(stored):,} stored, {len(missing):,} missing")
+    if missing:
+        some = "" if most == len(missing) else ", evenly spread"
+        latest = f"the latest {arguments.candidates:,} at most of {total:,} stored requests"
+        print(f"compared {most:,} of the missing{some}, each with {latest}")
+    for group in upkeep.grouped(found):
+        example = group.explanations[0]
+        print(f"{len(group.explanations):,} requests: {'; '.join(group.parts) or NONE}")
+        print(f"  example: {example.key} (case {calls[example.key].case_id}, {calls[example.key].judge})")
+        print(f"  nearest: {example.nearest or NONE}")
+        for difference in example.differences:
+            if str(difference) not in group.parts:
+                print(f"    {difference}")
     return 0
 
 
@@ -51,9 +91,8 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def import_(arguments: argparse.Namespace) -> int:
-    """Merge an exported folder, once every file has been checked. The store is made when it is not there."""
-    with query_lock(arguments.store), Store(arguments.store) as store:
-        done = upkeep.import_folder(store, arguments.folder)
+    """Merge an exported folder, once all of it has been checked. The store is made when it is not there."""
+    done = upkeep.import_folder(arguments.store, arguments.folder)
     print(f"{done.rows:,} responses in {done.files:,} files, {done.new:,} new")
     return 0
 
@@ -85,8 +124,11 @@ def main() -> int:
         added.add_argument("store", type=Path, help="the store's file")
         return added
 
-    added = command("why-miss", why_miss, "say whether a request is stored, or how the nearest stored one differs")
-    added.add_argument("request", type=Path, help="JSON file of the request (docs/store.md); - for standard input")
+    added = command("why-miss", why_miss, "say whether requests are stored, or how the nearest stored ones differ")
+    about = "requests artifact (.parquet), or JSON file of a request (docs/store.md), - for standard input"
+    added.add_argument("requests", type=Path, help=about)
+    added.add_argument("--case", type=int, help="of an artifact only this case")
+    added.add_argument("--model", help="of an artifact only this judge")
     number = upkeep.CANDIDATES
     added.add_argument("--candidates", type=_positive, default=number, help=f"most to compare (default {number:,})")
     command("verify", verify, "recompute every key and hash, name every damaged row")

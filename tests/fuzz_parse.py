@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 SEEDS = (
@@ -18,6 +20,8 @@ SEEDS = (
     '{"subclaims": [{"text": "t", "material": true, "evidence_state": "mixed", "evidence_ids": ["E1"], '
     '"rationale": "\\ud800"}], "final_verdict": "CONFLICTING", "confidence": 0.5}',
     '{"verdict": "SUPPORTS", "verdict": NaN, "confidence": -Infinity, "a": [{}, {"b": "\\\\"}]',
+    '{"verdict": "NEI", "a": {"b": 1.0, "c": [null], "b": 1}, "verdict": "NEI", "a": {"c": [null], "b": 1}}',
+    '{"verdict": "NEI", "\\ud800": {"\ud801": "\ud802"}, "\ud803": {"\ufffd": "\\udfff"}}',
 )
 
 
@@ -45,17 +49,21 @@ def check_laws(text: str) -> None:
             assert item.evidence_state in STATES
             for words in (item.text, item.rationale or "", *item.evidence_ids):
                 words.encode("utf-8")
-    # against json alone: a whole JSON object needs no repair but of surrogates, and is found as it stands
-    plain = whole_object(text)
+    # against json alone: a whole JSON object is found as it stands, mended where keys repeat or surrogates are lone
+    whole = whole_object(text)
     try:
         found = find_object(text, lambda value: True)
     except Unusable:
-        assert plain is None
+        assert whole is None
     else:
-        assert plain is None or set(found.repairs) <= {Repair.SURROGATE}
         json.dumps(found.value, ensure_ascii=False, default=str).encode("utf-8")
-        if plain is not None and not found.repairs:
-            assert json.dumps(found.value, default=str) == json.dumps(plain, default=str)
+        if whole is not None:
+            assert (canonical(found.value), set(found.repairs)) == (canonical(whole[0]), whole[1])
+    # the store's text, with U+FFFD for surrogates, says what the answer said
+    stored = parse_verdict(mended(text), "4opt")
+    said = parse_verdict(text, "4opt")
+    assert replace(stored, repairs=()) == replace(said, repairs=())
+    assert {*said.repairs} - {Repair.SURROGATE} == {*stored.repairs} - {Repair.SURROGATE}
     confidence = parse_verdict(text, "4opt").confidence
     assert confidence is None or from_units(to_units(confidence)) == confidence
 
@@ -77,27 +85,68 @@ def check_shared(parsed: Any, offered: frozenset[str]) -> None:
     assert parsed.status == ("empty" if parsed.reason is Reason.EMPTY else "ok")
 
 
-def whole_object(text: str) -> dict[str, Any] | None:
-    """The object that a text is, as json reads it, if its numbers and keys are fit to use."""
-    from decimal import Decimal
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as the pairs that were written."""
 
+
+def whole_object(text: str) -> tuple[dict[str, Any], set[str]] | None:
+    """The object that a text is, as json reads it, and the codes of what is mended in it; None if it is not fit to use.
+
+    Unlike the parser, it first reads everything and then compares the canonical texts of values.
+    """
     from warrant.json_object import MOST_DEPTH
 
     def refuse(_: object) -> Any:
         raise ValueError
 
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        # two keys that differ in a lone surrogate only become one
-        keys = {key.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for key, _ in found}
-        return dict(found) if len(keys) == len(found) else refuse(found)
-
+    codes: set[str] = set()
     try:
-        value = json.loads(
-            text.strip(), parse_int=Decimal, parse_float=Decimal, parse_constant=refuse, object_pairs_hook=pairs
+        read = json.loads(
+            text.strip(), parse_int=Decimal, parse_float=Decimal, parse_constant=refuse, object_pairs_hook=Pairs
         )
+        if not isinstance(read, Pairs) or depth(read) > MOST_DEPTH:
+            return None
+        return reduced(read, codes), codes
     except (ValueError, ArithmeticError, RecursionError):
         return None
-    return value if isinstance(value, dict) and depth(value) <= MOST_DEPTH else None
+
+
+def reduced(value: Any, codes: set[str]) -> Any:
+    """A value with every key once and no lone surrogates, and the codes noted; ValueError for a key with two values."""
+    if isinstance(value, Pairs):
+        given: dict[str, list[Any]] = {}
+        for key, item in value:
+            given.setdefault(reduced(key, codes), []).append(reduced(item, codes))
+        if any(len(items) > 1 for items in given.values()):
+            codes.add("duplicate_key")
+        if any(len(set(map(canonical, items))) > 1 for items in given.values()):
+            raise ValueError
+        return {key: items[0] for key, items in given.items()}
+    if isinstance(value, list):
+        return [reduced(item, codes) for item in value]
+    if isinstance(value, str) and mended(value) != value:
+        codes.add("surrogate")
+        return mended(value)
+    return value
+
+
+def mended(text: str) -> str:
+    """U+FFFD for every surrogate."""
+    return "".join("\ufffd" if 0xD800 <= ord(character) < 0xE000 else character for character in text)
+
+
+def canonical(value: Any) -> str:
+    """One text for all JSON texts of a value: keys sorted, numbers without leading and trailing zeros."""
+    if isinstance(value, dict):
+        return "{" + ",".join(sorted(f"{json.dumps(key)}:{canonical(item)}" for key, item in value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        written = "".join(map(str, digits)).lstrip("0")
+        bare = written.rstrip("0")
+        return f"{'-' * sign}{bare}e{int(exponent) + len(written) - len(bare)}" if bare else "0"
+    return json.dumps(value)
 
 
 def depth(value: Any) -> int:
@@ -105,9 +154,15 @@ def depth(value: Any) -> int:
     level, deepest = [value], 0
     while any(isinstance(item, dict | list) for item in level):
         deepest += 1
-        inside = [item for item in level if isinstance(item, dict | list)]
-        level = [one for item in inside for one in (item.values() if isinstance(item, dict) else item)]
+        level = [one for item in level if isinstance(item, dict | list) for one in inside(item)]
     return deepest
+
+
+def inside(value: dict[str, Any] | list[Any]) -> list[Any]:
+    """Values of an object, items of a list."""
+    if isinstance(value, Pairs):
+        return [item for _, item in value]
+    return list(value.values()) if isinstance(value, dict) else value
 
 
 def main() -> None:

@@ -17,13 +17,15 @@ import pytest
 import yaml
 
 from warrant.blocks import Run, is_controller
-from warrant.config import read_run, read_workflow, schemas
+from warrant.config import read_models, read_run, read_workflow, schemas
 from warrant.errors import InputError
 
 REGENERATE = "PYTHONPATH=scripts .venv/bin/python -m warrant.config"
 HASH = "0" * 64
+CALLS: dict[str, Any] = {"prompt": "p/p.txt", "judges": ["a"], "replicates": 1}
 BASE: dict[str, Any] = {
     "title": "A run",
+    "responses": {"store": "cache/x.sqlite"},
     "studies": {
         "one": {
             "title": "A study with every block",
@@ -49,6 +51,7 @@ BASE: dict[str, Any] = {
                         {"format": "taxonomy", "rows": "t", "dataset": "d", "models": {"m": "a"}},
                     ],
                 },
+                "asked": {"contract": "4opt", "calls": CALLS},
             },
             "systems": {
                 "single/a/4opt": {"arm": "4opt", "judges": ["a"]},
@@ -127,6 +130,8 @@ def test_a_run_with_every_block_is_read_and_cannot_be_changed(read: Read) -> Non
         ((*ONE, "arms", "4opt", "imports", 1, "model"), "models"),
         ((*ONE, "arms", "4opt", "imports", 2, "data_set"), "dataset"),
         ((*ONE, "arms", "4opt", "imports", 3, "datasets"), "dataset"),
+        ((*ONE, "arms", "asked", "calls", "replicate"), "replicates"),
+        (("responses", "stor"), "store"),
         ((*ONE, "systems", "panel/4opt", "judge"), "judges"),
         ((*ONE, "contrasts", 0, "metric"), "metrics"),
         ((*ONE, "pairwise", 0, "system"), "systems"),
@@ -160,7 +165,8 @@ def test_an_unknown_key_that_is_like_none_lists_the_valid_ones(read: Read, refus
         (*ONE, "sample", 0, "prompts", "sha256"),
         (*ONE, "sample", 1, "controls"),
         (*ONE, "sample", 2, "rows"),
-        (*ONE, "arms", "4opt", "imports"),
+        (*ONE, "arms", "4opt", "contract"),
+        (*ONE, "arms", "asked", "calls", "prompt"),
         (*ONE, "arms", "4opt", "imports", 0, "systems"),
         (*ONE, "arms", "4opt", "imports", 3, "dataset"),
         (*ONE, "systems", "panel/4opt", "judges"),
@@ -185,7 +191,11 @@ def test_a_missing_key_is_named(read: Read, refused: Any, place: tuple[Any, ...]
         ((*ONE, "sample", 0, "map_sha256"), "abc", ("map_sha256", "'abc'", "[0-9a-f]{64}")),
         ((*ONE, "sample", 0, "prompts", "sha256"), {"x": HASH}, ("prompts.sha256.x", "'x'", "integer")),
         ((*ONE, "arms", "4opt", "contract"), "5opt", ("contract", "'5opt'", "'4opt'")),
-        ((*ONE, "arms", "4opt", "imports"), [], ("arms.4opt.imports", "at least 1")),
+        ((*ONE, "arms", "4opt", "imports"), [], ("arms.4opt", "either imports or calls")),
+        ((*ONE, "arms", "4opt", "calls"), CALLS, ("arms.4opt", "either imports or calls")),
+        ((*ONE, "arms", "asked", "calls", "judges"), [], ("arms.asked.calls.judges", "at least 1")),
+        ((*ONE, "arms", "asked", "calls", "replicates"), 0, ("arms.asked.calls.replicates", "found 0")),
+        (("responses",), {"in_flight": 0}, ("responses.in_flight", "found 0")),
         ((*ONE, "arms", "4opt", "imports", 0, "models"), {}, ("models", "at least 1")),
         ((*ONE, "taus"), ["0.9", "1.1"], ("taus.1", "'1.1'", "less than or equal to 1")),
         ((*ONE, "null", "tau_e"), float("nan"), ("null.tau_e", "nan", "finite")),
@@ -196,8 +206,16 @@ def test_a_missing_key_is_named(read: Read, refused: Any, place: tuple[Any, ...]
         (("studies",), {}, ("studies", "at least 1")),
         (("studies", "a b"), BASE["studies"]["one"], ("studies.a b", "'a b'")),
         ((*ONE, "typed_panel"), "panel/5opt", ("studies.one", "typed_panel 'panel/5opt' is not a system")),
-        ((*ONE, "validator"), "certificate", ("studies.one", "validator 'certificate' is not an arm", "['4opt']")),
-        ((*ONE, "systems", "panel/4opt", "arm"), "x", ("studies.one", "panel/4opt names the arm 'x'", "['4opt']")),
+        (
+            (*ONE, "validator"),
+            "certificate",
+            ("studies.one", "validator 'certificate' is not an arm", "['4opt', 'asked']"),
+        ),
+        (
+            (*ONE, "systems", "panel/4opt", "arm"),
+            "x",
+            ("studies.one", "panel/4opt names the arm 'x'", "['4opt', 'asked']"),
+        ),
         ((*ONE, "contrasts", 0, "a"), "E@high", ("studies.one", "contrast c: 'E@high' is neither")),
         ((*ONE, "pairwise", 0, "systems", 0), "validator", ("studies.one", "pairwise p: 'validator' is not a system")),
     ],
@@ -363,7 +381,7 @@ def test_the_committed_configuration_is_valid_and_its_runs_exist(project: Path) 
         assert read_run(project / "config/runs", name).studies
 
 
-@pytest.mark.parametrize("name", ["config.schema.json", "run.schema.json"])
+@pytest.mark.parametrize("name", ["config.schema.json", "models.schema.json", "run.schema.json"])
 def test_the_committed_schemas_are_those_of_the_models(project: Path, name: str) -> None:
     """workflow/schemas follows from the models."""
     committed = project / "workflow/schemas" / name
@@ -431,3 +449,45 @@ def test_the_schemas_refuse_what_the_models_refuse() -> None:
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(plain(content), schema)
+
+
+# --- judges ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def models(project: Path, tmp_path: Path) -> Callable[[str, str], Any]:
+    """Read the project's config/models.yaml with one text in it replaced."""
+
+    def read(old: str, new: str) -> Any:
+        text = (project / "config/models.yaml").read_text(encoding="utf-8")
+        assert old in text
+        (tmp_path / "models.yaml").write_text(text.replace(old, new, 1), encoding="utf-8")
+        return read_models(tmp_path / "models.yaml")
+
+    return read
+
+
+def test_a_judge_sends_its_block_without_what_says_how_it_is_reached(models: Any) -> None:
+    """Decimals go as their texts; latency is not sent."""
+    judge = models("seed: 7", 'seed: 7\n  latency: "0.5"')["judge-a"]
+    assert judge.sent()["sensitivity"] == "0.84"
+    assert "latency" not in judge.sent()
+    assert judge.transport() == {"provider": "simulated", "latency": "0.5"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("fenced:", "fence:", ("judge-a.fence", "did you mean 'fenced'?")),
+        ("  seed: 7\n", "", ("judge-a.seed", "found nothing")),
+        ('"0.84"', '"1.84"', ("judge-a.sensitivity", "'1.84'", "less than or equal to 1")),
+        ('"0.03"', '"0.30"', ("judge-a", "exceed 1 together")),
+        ("provider: simulated", "provider: simulate", ("judge-a.provider", "'simulate'", "'simulated'")),
+        ("judge-b:", "judge-a:", ("judge-a", "twice")),
+        ("judge-b:", "judge b:", ("judge b",)),
+    ],
+)
+def test_a_mistake_in_a_judge_is_refused(models: Any, refused: Any, old: str, new: str, parts: tuple[str, ...]) -> None:
+    """File, judge and key, with the nearest valid key."""
+    with refused("models.yaml", *parts):
+        models(old, new)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from warrant.intervals import holm, mcnemar_exact, newcombe, wilson
+from warrant.intervals import holm, mcnemar_exact, newcombe, paired_correlation, square_and_add, wilson
 
 Trial = tuple[int, int]
 sizes = st.one_of(st.integers(1, 40), st.integers(1, 100_000))
 trials = sizes.flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99])
+correlations = st.floats(-1, 1)
+pairs = st.tuples(*[st.one_of(st.integers(0, 6), st.integers(0, 300))] * 4).filter(any)  # both, a, b, neither
+# Of each claim: is it a trial of a, a success of a, a trial of b, a success of b (successes are trials).
+claims = st.lists(st.tuples(*[st.sampled_from([(0, 0), (1, 0), (1, 1)])] * 2), max_size=25).map(
+    lambda drawn: np.array(drawn, dtype=np.int64).reshape(len(drawn), 4)
+)
 p_values = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.02, 1.0])), max_size=8)
 
 
@@ -91,6 +99,107 @@ def test_newcombe_turns_with_the_difference(first: Trial, second: Trial) -> None
     low, high = newcombe(*first, *second) or (2, 2)
     assert newcombe(*second, *first) == close((-high, -low))
     assert -1 <= low <= first[0] / first[1] - second[0] / second[1] <= high <= 1
+
+
+def paired(both: int, only_a: int, only_b: int, neither: int) -> tuple[float, float]:
+    """The interval of b - a for two proportions of the same claims, from the four cells."""
+    n = both + only_a + only_b + neither
+    a, b = (both + only_a, n), (both + only_b, n)
+    interval = square_and_add(a, b, paired_correlation(a, b, both, both + only_a, both + only_b, n))
+    assert interval is not None
+    return interval
+
+
+def method_10(e: int, f: int, g: int, h: int) -> tuple[float, float]:
+    """Newcombe's method 10 from the cells of his table: theta = (f - g)/n, f successes of the first alone."""
+    n, z = e + f + g + h, float(norm.ppf(0.975))
+    ends = []
+    for k in (e + f, e + g):
+        root = z * math.sqrt(z * z + 4 * k * (n - k) / n)
+        ends.append(((2 * k + z * z - root) / (2 * (n + z * z)), k / n, (2 * k + z * z + root) / (2 * (n + z * z))))
+    (l2, p2, u2), (l3, p3, u3) = ends
+    product = math.sqrt((e + f) * (g + h)) * math.sqrt((e + g) * (f + h))
+    excess = e * h - f * g
+    phi = (max(excess - n / 2, 0) if excess > 0 else excess) / product if product else 0.0
+    low = (p2 - l2) ** 2 - 2 * phi * (p2 - l2) * (u3 - p3) + (u3 - p3) ** 2
+    high = (p3 - l3) ** 2 - 2 * phi * (p3 - l3) * (u2 - p2) + (u2 - p2) ** 2
+    return p2 - p3 - math.sqrt(max(0.0, low)), p2 - p3 + math.sqrt(max(0.0, high))
+
+
+@given(pairs)
+@example((0, 0, 0, 5))
+@example((3, 0, 0, 3))
+def test_paired_differences_are_newcombes_method_10(cells: tuple[int, int, int, int]) -> None:
+    """For proportions of the same claims the interval is Newcombe's method 10, written from his table."""
+    both, only_a, only_b, neither = cells
+    assert paired(*cells) == pytest.approx(method_10(both, only_b, only_a, neither), abs=1e-7)  # a root near 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [((14, 0, 5, 22), (0.011, 0.226)), ((1, 7, 1, 12), (-0.507, -0.026))],
+    ids=["Altman et al. (2000), page 52", "Fagerland et al. (2014), airway reactivity"],
+)
+def test_paired_differences_of_the_literature(cells: tuple[int, int, int, int], expected: tuple[float, float]) -> None:
+    """Worked examples of the method have their printed limits."""
+    assert paired(*cells) == pytest.approx(expected, abs=0.0005)
+
+
+@given(pairs)
+def test_a_paired_interval_holds_its_difference(cells: tuple[int, int, int, int]) -> None:
+    """The interval lies in [-1, 1], holds the difference, is never a point, and turns with the sides."""
+    both, only_a, only_b, neither = cells
+    low, high = paired(*cells)
+    assert -1 - 1e-12 <= low <= (only_b - only_a) / sum(cells) <= high <= 1 + 1e-12
+    assert low < high
+    assert paired(both, only_b, only_a, neither) == pytest.approx((-high, -low), abs=1e-7)
+
+
+@given(trials, trials, confidences)
+def test_without_correlation_the_interval_is_newcombes_unpaired_one(a: Trial, b: Trial, confidence: float) -> None:
+    """With correlation 0 squaring and adding is the hybrid score interval of independent proportions."""
+    assert square_and_add(a, b, 0, confidence) == close(newcombe(*b, *a, confidence))
+
+
+@given(trials, trials, correlations, confidences)
+def test_limits_have_the_variance_of_a_difference(a: Trial, b: Trial, rho: float, confidence: float) -> None:
+    """Each end is as far from the difference as x^2 + y^2 - 2 rho x y says, x and y the distances of Wilson limits."""
+    low, high = square_and_add(a, b, rho, confidence) or (2, 2)
+    (la, ua), (lb, ub) = (proportion_confint(*one, alpha=1 - confidence, method="wilson") for one in (a, b))
+    p, q = a[0] / a[1], b[0] / b[1]
+    for end, x, y in ((low, q - lb, ua - p), (high, ub - q, p - la)):
+        assert (end - (q - p)) ** 2 == pytest.approx(x * x + y * y - 2 * rho * x * y, abs=1e-9)
+
+
+@given(trials, st.integers(0, 9))
+def test_a_difference_from_nothing_has_no_interval(trial: Trial, k: int) -> None:
+    """A proportion without trials has no difference; a correlation beyond 1 is an error."""
+    assert square_and_add(trial, (0, 0), 0.5) is None
+    assert square_and_add((0, 0), trial, 0.5) is None
+    with pytest.raises(ValueError, match="not between"):
+        square_and_add(trial, trial, 1.01 + k)
+
+
+@given(claims)
+def test_the_correlation_is_that_of_the_claims_residuals(table: Any) -> None:
+    """The correlation is the residuals' sum of products over its scale, a positive one less 1/2 but not below 0."""
+    bottom_a, top_a, bottom_b, top_b = table.T
+    a, b = (int(top_a.sum()), int(bottom_a.sum())), (int(top_b.sum()), int(bottom_b.sum()))
+    counts = [int(x @ y) for x, y in ((top_a, top_b), (top_a, bottom_b), (bottom_a, top_b), (bottom_a, bottom_b))]
+    found = paired_correlation(a, b, *counts)
+    if 0 in (a[1], b[1]):
+        assert found == 0
+        return
+    first, second = top_a - a[0] / a[1] * bottom_a, top_b - b[0] / b[1] * bottom_b
+    products, scale = float(first @ second), math.sqrt(float(first @ first) * float(second @ second))
+    if scale < 1e-9:
+        assert found == 0
+    else:
+        expected = max(0.0, products - 0.5) if products > 1e-12 else products
+        assert found == pytest.approx(expected / scale, abs=1e-9)
+    assert -1 <= found <= 1
+    counts[1], counts[2] = counts[2], counts[1]
+    assert paired_correlation(b, a, *counts) == found
 
 
 @given(st.integers(0, 60), st.integers(0, 60))

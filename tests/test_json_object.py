@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from fuzz_parse import SEEDS, depth, whole_object
+from fuzz_parse import SEEDS, canonical, depth, whole_object
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -18,6 +18,7 @@ from warrant import json_object
 from warrant.json_object import MOST_DEPTH, REASONS, REPAIRS, Found, JsonObject, Reason, Repair, Unusable, find_object
 
 FENCED, PROSE, TWICE, MENDED = Repair.FENCED, Repair.PROSE, Repair.DUPLICATE_OBJECT, Repair.SURROGATE
+SAME_KEY = Repair.DUPLICATE_KEY
 ANSWER = '{"verdict": "SUPPORTS", "confidence": 0.9}'
 OTHER = '{"verdict": "REFUTES", "confidence": 0.9}'
 VALUE = {"verdict": "SUPPORTS", "confidence": Decimal("0.9")}
@@ -73,6 +74,10 @@ def test_the_raw_text_needs_no_repair(text: str) -> None:
         (f'{ANSWER}{{"confidence":0.90,"verdict":"SUPPORTS"}}', [TWICE]),
         (f"```json\n{ANSWER}\n```\n```json\n{ANSWER}\n```", [FENCED, TWICE]),
         (f"First {ANSWER} and then {ANSWER}", [PROSE, TWICE]),
+        ('{"verdict": "SUPPORTS", "confidence": 0.9, "verdict": "SUPPORTS"}', [SAME_KEY]),
+        ('{"confidence": 9e-1, "verdict": "SUPPORTS", "confidence": 0.90, "\\u0063onfidence": 0.9}', [SAME_KEY]),
+        (f'{ANSWER} {ANSWER[:-1]}, "confidence": 0.9}} {ANSWER}', [TWICE, SAME_KEY]),
+        (f'{ANSWER} {{"a": 1, "a": 1}}', [PROSE]),
     ],
 )
 def test_one_object_is_found_and_the_repair_named(text: str, repairs: list[Repair]) -> None:
@@ -122,6 +127,20 @@ def test_a_lone_surrogate_becomes_the_replacement_character(lone: str) -> None:
     assert find_object(f"{lone} {text}", is_answer).repairs == (PROSE, MENDED)
 
 
+def test_keys_and_answers_that_differ_in_a_lone_surrogate_only_are_the_same() -> None:
+    """So they are once the store has put U+FFFD for them."""
+    mended = {"verdict": "\ufffd"}
+    assert find_object('{"verdict": "\\ud800"} {"verdict": "\\ud801"}', is_answer) == Found(mended, (TWICE, MENDED))
+    same = '{"verdict": {"\\ud800": "\\udfff", "\\ud801": "\ufffd"}}'
+    assert find_object(same, is_answer) == Found({"verdict": {"\ufffd": "\ufffd"}}, (SAME_KEY, MENDED))
+
+
+def test_what_is_mended_in_any_of_the_same_answers_is_named() -> None:
+    """Each of them was read."""
+    text = '{"verdict": [["\\ud800"]]} {"verdict": [["\ufffd"]], "verdict": [["\ufffd"]]} {"verdict": [["\ufffd"]]}'
+    assert find_object(text, is_answer) == Found({"verdict": [["\ufffd"]]}, (TWICE, SAME_KEY, MENDED))
+
+
 def test_a_pair_of_surrogates_is_a_character() -> None:
     assert find_object('{"verdict": "\\ud83d\\ude00"}', is_answer) == Found({"verdict": "😀"})
 
@@ -168,10 +187,14 @@ def test_a_pair_of_surrogates_is_a_character() -> None:
         ('{"verdict": 1} {"verdict": "Decimal(\'1\')"}', "several_answers"),
         ('{"verdict": [1]} {"verdict": [1, 1]}', "several_answers"),
         ('{"verdict": {"a": 1}} {"verdict": {"b": 1}}', "several_answers"),
-        ('{"verdict": "SUPPORTS", "verdict": "SUPPORTS"}', "duplicate_key"),
+        ('{"verdict": "SUPPORTS", "verdict": "REFUTES"}', "duplicate_key"),
+        ('{"verdict": "SUPPORTS", "verdict": "SUPPORTS", "verdict": "REFUTES"}', "duplicate_key"),
+        ('{"verdict": "SUPPORTS", "verdict": "REFUTES", "verdict": "SUPPORTS"}', "duplicate_key"),
+        ('{"verdict": 1, "verdict": true}', "duplicate_key"),
         ('{"verdict": {"a": 1, "\\u0061": 2}}', "duplicate_key"),
+        ('{"verdict": {"a": [{"b": 1}], "a": [{"b": 1, "c": 1}]}}', "duplicate_key"),
         ('{"verdict": {"\\ud800": 1, "\\ud801": 2}}', "duplicate_key"),
-        (ANSWER + ' {"a": 1, "a": 1}', "duplicate_key"),
+        (ANSWER + ' {"a": 1, "a": 2}', "duplicate_key"),
         ('{"verdict": NaN}', "not_a_number"),
         ('{"verdict": "SUPPORTS", "x": [Infinity]}', "not_a_number"),
         ('{"verdict": -Infinity}', "not_a_number"),
@@ -243,14 +266,13 @@ prose = st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from('{}[]"\\
 @example('{"a": "' + "\\" * 7 + '"}')
 def test_any_text_is_taken_or_refused_as_json_alone_would(text: str) -> None:
     """Never another exception; a text that is a JSON object is found as it is, with every number exact."""
-    plain = whole_object(text)
+    whole = whole_object(text)
     try:
         found = find_object(text, lambda value: True)
     except Unusable:
-        assert plain is None
+        assert whole is None
     else:
-        assert plain is None or set(found.repairs) <= {MENDED}
-        assert plain is None or found.repairs or found.value == plain
+        assert whole is None or (found.value, set(found.repairs)) == whole
 
 
 @given(objects, st.booleans(), st.sampled_from([None, 0, 3]))
@@ -260,6 +282,59 @@ def test_json_round_trips(value: dict[str, Any], ascii_only: bool, indent: int |
     assert depth(value) <= MOST_DEPTH
     expected = json.loads(text, parse_int=Decimal, parse_float=Decimal)
     assert find_object(text, lambda value: True) == Found(expected)
+
+
+# --- keys that come twice --------------------------------------------------------------------------------------------
+
+
+def written(value: Any, respell: Callable[[], str], again: Callable[[], int]) -> str:
+    """JSON of a value, in which `again` says how often a pair is repeated; `respell` what is put behind a number."""
+    if isinstance(value, dict):
+        listed = [pair for pair in value.items() for _ in range(1 + again())]
+        return "{" + ", ".join(f"{json.dumps(key)}: {written(item, respell, again)}" for key, item in listed) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(written(item, respell, again) for item in value) + "]"
+    if isinstance(value, Decimal):
+        return f"{value:f}" + respell()
+    return json.dumps(value)
+
+
+exact = st.none() | st.booleans() | st.text(max_size=3) | st.decimals(-9, 9, places=2)
+inner_objects = st.dictionaries(
+    st.text(max_size=3),
+    st.recursive(exact, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner)),
+    max_size=3,
+)
+
+
+@given(inner_objects, st.data())
+def test_a_key_again_with_the_same_value_says_nothing_new(value: dict[str, Any], data: st.DataObject) -> None:
+    """At any depth, any number of times, numbers in any spelling: the same object, and a code if one is repeated."""
+    repeats: list[int] = []
+
+    def again() -> int:
+        repeats.append(data.draw(st.sampled_from([0, 0, 0, 1, 2])))
+        return repeats[-1]
+
+    text = written(value, lambda: data.draw(st.sampled_from(["", "0", "00", "e0"])), again)
+    found = find_object(text, lambda value: True)
+    assert found == Found(value, (SAME_KEY,) if any(repeats) else ())
+
+
+@given(inner_objects, st.text(max_size=3), exact, exact, st.integers(0, 20), st.booleans())
+def test_a_key_with_two_values_is_never_taken(
+    value: dict[str, Any], key: str, one: Any, other: Any, level: int, in_list: bool
+) -> None:
+    """However deep, and wherever among the pairs it stands."""
+    pair = [f"{json.dumps(key)}: {written(item, str, int)}" for item in (one, other)]
+    rest = [f"{json.dumps(name)}: {written(item, str, int)}" for name, item in value.items() if name != key]
+    text = "{" + ", ".join([pair[0], *rest, pair[1]]) + "}"
+    for _ in range(level):
+        text = f'{{"in": [{text}]}}' if in_list else f'{{"in": {text}}}'
+    if canonical(one) == canonical(other):
+        assert find_object(text, lambda value: True).repairs == (SAME_KEY,)
+    else:
+        assert refusal(text, lambda value: True) == "duplicate_key"
 
 
 @given(objects, prose, prose, st.sampled_from(["", "```", "```json\n", "~~~\n"]), st.booleans())
@@ -311,7 +386,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
         monkeypatch.setattr(json_object, name, pattern)
     loads, decoded = json_object._loads, 0
 
-    def counted(text: str) -> JsonObject | None:
+    def counted(text: str) -> Found | None:
         nonlocal decoded
         decoded += len(text)
         return loads(text)
@@ -343,6 +418,67 @@ def test_time_is_linear_in_the_length(unit: str, frame: tuple[str, str], steps: 
     for length in (10**5, 10**6):
         text = frame[0] + unit * (length // len(unit)) + frame[1]
         assert steps(text) <= 4 * len(text) + 100
+
+
+def size(value: Any) -> int:
+    """Characters of a text, digits of a number; members of an object or a list cost by themselves."""
+    return len(value.as_tuple().digits) if isinstance(value, Decimal) else len(value) if isinstance(value, str) else 1
+
+
+def doubled(text: str, levels: int) -> str:
+    """A value under a key given twice, `levels` objects deep."""
+    for _ in range(levels):
+        text = f'{{"a": {text}, "a": {text}}}'
+    return text
+
+
+LONG_ONE = "1." + "0" * 50_000
+REPEATS = {
+    "many keys": "{" + '"verdict": 1, ' * 10_000 + '"verdict": 1}',
+    "many keys after a long number": f'{{"verdict": {LONG_ONE}' + ', "verdict": 1' * 10_000 + "}",
+    "many answers after a long number": f'{{"verdict": {LONG_ONE}}}' + '{"verdict": 1}' * 10_000,
+    "long text": '{"verdict": 1' + f', "a": "{"x" * 10_000}"' * 20 + "}",
+    "every level": f'{{"verdict": {doubled("[1, 2]", 12)}}}',
+    "lists": '{"verdict": 1' + ', "a": [' + "[0], " * 10_000 + "0]" + ', "a": [' + "[0], " * 10_000 + "0]}",
+}
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """What is compared while a text is read: characters, digits, members."""
+    same, cost = json_object._same, 0
+
+    def counted(a: Any, b: Any) -> bool:
+        nonlocal cost
+        cost += size(a) + size(b)
+        return same(a, b)
+
+    monkeypatch.setattr(json_object, "_same", counted)
+
+    def count(text: str) -> int:
+        nonlocal cost
+        cost = 0
+        with suppress(Unusable):
+            find_object(text, is_answer)
+        return cost
+
+    return count
+
+
+@pytest.mark.parametrize("text", REPEATS.values(), ids=REPEATS)
+def test_comparing_repeated_keys_and_answers_takes_linear_time(text: str, compared: Callable[[str], int]) -> None:
+    """What is compared is no longer, in all, than twice the text."""
+    assert 0 < compared(text) <= 2 * len(text)
+
+
+def test_a_value_is_compared_at_most_once_a_level(compared: Callable[[str], int]) -> None:
+    """A long number that meets a short one of the same value on every level."""
+    long, short = LONG_ONE, "1"
+    for _ in range(MOST_DEPTH - 2):
+        long, short = f'{{"a": {short}, "a": {long}}}', f'{{"a": {short}}}'
+    text = f'{{"verdict": {long}}}'
+    assert find_object(text, is_answer).repairs == (SAME_KEY,)
+    assert len(LONG_ONE) < compared(text) <= MOST_DEPTH * len(text)
 
 
 def test_huge_numbers_and_strings_are_taken_in_their_stride() -> None:

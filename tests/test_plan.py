@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from warrant.blocks import Run
+from warrant.blocks import Profile, Run
 from warrant.config import read_run
+from warrant.judge_blocks import SimulatedJudge
 from warrant.plan import Missing, RunPlan, StudyPlan, missing_settings, plan_run
 from warrant.sources import Source, read_sources
 
@@ -30,7 +31,15 @@ def planned(run: Run, sources: dict[str, Source], absent: Collection[str] = ()) 
     return plan_run("paper", run, sources, lambda source: source.name not in absent)
 
 
-EVERY_TABLE = ["judges", "confusion", "ladder", "arithmetic", "contrasts", "null", "veto"]
+# in the order of plan_tables
+RATES = ["judges", "confusion", "rates"]
+EVERY_TABLE = [
+    *RATES,
+    *["ladder", "arithmetic", "contrasts", "null", "veto", "residual", "utility"],
+    *["confidence", "sweep", "risk", "frontier", "anatomy", "screening", "taxonomy", "accounting"],
+]
+READ_BY_3OPT = [*RATES, "ladder", "contrasts", "residual", "utility", "anatomy", "taxonomy", "accounting"]
+NEED_EVERY_CLAIM = ["null", "risk", "frontier", "screening"]
 
 
 # --- the paper -------------------------------------------------------------------------------------------------------
@@ -42,28 +51,28 @@ def test_with_every_source_at_hand_nothing_is_missing(paper: Run, sources: dict[
     assert plan.missing == plan.absent == []
     for name in ("averitec", "vitaminc_mixed"):
         study = plan.studies[name]
-        assert sorted(study.tables) == sorted(EVERY_TABLE)
-        assert {arm: prepared.format for arm, prepared in study.arms.items()} == {
-            "3opt": "panel",
-            "4opt": "panel",
-            "contemporary": "predictions",
-            "certificate": "certificates",
+        assert sorted(study.tables) == sorted([*EVERY_TABLE, "profiles"])
+        assert {arm: prepared.program for arm, prepared in study.arms.items()} == {
+            "3opt": "import_panel",
+            "4opt": "import_panel",
+            "contemporary": "import_predictions",
+            "certificate": "import_certificates",
         }
         assert not any(prepared.partial for prepared in study.arms.values())
-    assert plan.studies["vitaminc_mixed"].sample.format == "vitaminc"
-    assert plan.studies["vitaminc_mixed_test"].tables == {}
+    assert plan.studies["vitaminc_mixed"].sample.program == "sample_vitaminc"
+    assert list(plan.studies["vitaminc_mixed_test"].tables) == ["profiles"]
 
 
 def test_without_the_averitec_panel_the_null_table_is_unbuilt_and_named(paper: Run, sources: dict[str, Source]) -> None:
     """The partial panel takes its place: what it allows is built, and the source that is lacking is named."""
     plan = planned(paper, sources, {"averitec_panel"})
     study = plan.studies["averitec"]
-    assert sorted(study.tables) == sorted(set(EVERY_TABLE) - {"null"})
+    assert sorted(study.tables) == sorted({*EVERY_TABLE, "profiles"} - {*NEED_EVERY_CLAIM})
     assert "3opt" not in study.arms
-    assert (study.arms["4opt"].format, study.arms["4opt"].partial) == ("taxonomy", True)
+    assert (study.arms["4opt"].program, study.arms["4opt"].partial) == ("import_taxonomy", True)
     assert plan.missing == [
-        Missing("averitec", "arm 3opt", ["judges", "confusion", "ladder", "contrasts"], [], ["averitec_panel"]),
-        Missing("averitec", "arm 4opt: partial, not every claim", EVERY_TABLE, ["null"], ["averitec_panel"]),
+        Missing("averitec", "arm 3opt", READ_BY_3OPT, [], ["averitec_panel"]),
+        Missing("averitec", "arm 4opt: partial, not every claim", EVERY_TABLE, NEED_EVERY_CLAIM, ["averitec_panel"]),
     ]
     assert plan.absent == []  # an optional source is never fetched on its own
     assert plan.studies["vitaminc_mixed"] == planned(paper, sources).studies["vitaminc_mixed"]
@@ -75,7 +84,7 @@ def test_without_the_validation_split_the_sample_comes_from_the_panel_file(
     """The second choice of a sample is used, and the composition is what it takes part in."""
     plan = planned(paper, sources, {"vitaminc_validation"})
     study = plan.studies["vitaminc_mixed"]
-    assert study.sample.format == "panel"
+    assert study.sample.program == "sample_panel"
     assert study.missing == [
         Missing(
             "vitaminc_mixed",
@@ -85,7 +94,7 @@ def test_without_the_validation_split_the_sample_comes_from_the_panel_file(
             ["vitaminc_validation"],
         )
     ]
-    assert sorted(study.tables) == sorted(EVERY_TABLE)
+    assert sorted(study.tables) == sorted([*EVERY_TABLE, "profiles"])
 
 
 def test_required_sources_that_are_not_at_hand_are_listed_as_absent(paper: Run, sources: dict[str, Source]) -> None:
@@ -207,42 +216,54 @@ def test_an_arm_that_cannot_be_had_takes_its_tables_with_it() -> None:
     """Without any outputs no table of systems is built, and each is named as unbuilt."""
     run = run_of(arms={"4opt": arm("o_rows")}, systems=SYSTEMS, typed_panel="panel/4opt")
     study = small(run, absent={"o_rows"})
-    assert study.arms == study.tables == {}
+    assert study.arms == {}
+    assert list(study.tables) == ["profiles"]
     (item,) = study.missing
     assert (item.what, item.sources) == ("arm 4opt", ["o_rows"])
-    assert sorted(item.unbuilt) == sorted(item.tables) == sorted(small(run).tables)
+    assert sorted(item.unbuilt) == sorted(item.tables) == sorted(set(small(run).tables) - {"profiles"})
+
+
+OF_SYSTEMS = {*RATES, "ladder"}
+OF_A_PANEL = {"arithmetic", "confidence", "sweep", "risk"}
+OF_A_VALIDATOR = {"veto", "frontier", "screening"}
+PROFILE = dict.fromkeys(Profile.model_fields, "0")
 
 
 @pytest.mark.parametrize(
     ("study", "tables"),
     [
-        ({}, []),
-        ({"systems": SYSTEMS}, ["confusion", "judges", "ladder"]),
-        ({"systems": SYSTEMS, "typed_panel": "panel/4opt"}, ["arithmetic", "confusion", "judges", "ladder"]),
+        ({}, set()),
+        ({"systems": SYSTEMS}, OF_SYSTEMS),
+        ({"systems": SYSTEMS, "typed_panel": "panel/4opt"}, OF_SYSTEMS | OF_A_PANEL),
+        ({"systems": SYSTEMS, "validator": "certificate"}, OF_SYSTEMS | {"taxonomy"}),
         (
             {"systems": SYSTEMS, "typed_panel": "panel/4opt", "validator": "certificate"},
-            ["arithmetic", "confusion", "judges", "ladder", "veto"],
+            OF_SYSTEMS | OF_A_PANEL | OF_A_VALIDATOR | {"taxonomy"},
         ),
         (
             {
                 "systems": SYSTEMS,
                 "typed_panel": "panel/4opt",
                 "validator": "certificate",
+                "screening": None,
                 "null": {"tau_e": "0.9", "tau_f": "0.9", "matched": ["0.9"]},
             },
-            ["arithmetic", "confusion", "judges", "ladder", "null", "veto"],
+            (OF_SYSTEMS | OF_A_PANEL | OF_A_VALIDATOR | {"taxonomy", "null"}) - {"screening"},
         ),
         (
             {"systems": SYSTEMS, "pairwise": [{"name": "p", "systems": list(SYSTEMS), "metrics": ["cov"]}]},
-            ["confusion", "contrasts", "judges", "ladder"],
+            OF_SYSTEMS | {"contrasts"},
         ),
+        ({"systems": SYSTEMS, "residual": ["panel/4opt"]}, OF_SYSTEMS | {"residual"}),
+        ({"systems": SYSTEMS, "utility": {"profiles": {"p": PROFILE}}}, OF_SYSTEMS | {"utility"}),
+        ({"systems": {"p": {"arm": "4opt", "judges": ["a", "b"]}}}, {*RATES, "anatomy"}),
     ],
-    ids=["no system", "systems", "panel", "validator", "null", "pairwise"],
+    ids=["none", "systems", "panel", "validator", "both", "null", "pairwise", "residual", "utility", "anatomy"],
 )
-def test_tables_follow_from_what_the_study_has(study: dict[str, Any], tables: list[str]) -> None:
+def test_tables_follow_from_what_the_study_has(study: dict[str, Any], tables: set[str]) -> None:
     """A panel brings thresholds, a validator the veto, a null block the null, contrasts the contrasts."""
     run = run_of(arms={"4opt": arm("rows"), "certificate": CERTIFICATE}, **study)
-    assert sorted(small(run).tables) == tables
+    assert set(small(run).tables) == {*tables, "accounting", "profiles"}
 
 
 def test_pairs_are_every_pair_once_in_the_listed_order() -> None:
@@ -277,7 +298,7 @@ def test_a_contrast_with_a_veto_needs_a_validator() -> None:
         "vote_margin@0.5",
     ]
     (item,) = without.missing
-    assert (item.what, item.unbuilt) == ("arm certificate", ["veto"])
+    assert (item.what, item.unbuilt) == ("arm certificate", ["veto", "frontier", "screening", "taxonomy"])
 
 
 def test_every_system_of_a_file_is_known_to_each_arm_that_reads_it() -> None:
@@ -287,3 +308,69 @@ def test_every_system_of_a_file_is_known_to_each_arm_that_reads_it() -> None:
     study = small(run_of(arms={"4opt": arm("rows"), "3opt": three, "other": other}))
     assert study.arms["4opt"].settings["all_systems"] == study.arms["3opt"].settings["all_systems"] == ["s", "t"]
     assert study.arms["other"].settings["all_systems"] == ["u"]
+
+
+# --- judges that are asked -------------------------------------------------------------------------------------------
+
+RATES = ["sensitivity", "reversal", "false_conflict", "conflict_blindness", "untyped_blindness", "overcommitment"]
+RATES += ["correlation", "confidence_right", "confidence_wrong", "confidence_noise"]
+
+
+def judge(**given: Any) -> SimulatedJudge:
+    return SimulatedJudge.model_validate({"provider": "simulated", "seed": 1, **dict.fromkeys(RATES, "0.1"), **given})
+
+
+def asked(absent: Collection[str] = (), contract: str = "4opt", **calls: Any) -> StudyPlan:
+    """A study whose one arm asks the judge `a`, unless told otherwise."""
+    block = {"contract": contract, "calls": {"prompt": "config/prompts/p.txt", "judges": ["a"], **calls}}
+    run = run_of(arms={"4opt": block}, systems=SYSTEMS)
+    judges = {"a": judge(), "b": judge(sensitivity="0.8", latency="0.5")}
+    return plan_run("r", run, SMALL, lambda source: source.name not in absent, judges).studies["s"]
+
+
+def test_an_arm_that_asks_has_requests_and_parses_their_answers() -> None:
+    """The prompt is an input of rendering only; verdicts come from the responses; tables do not know the difference."""
+    study = asked()
+    called = study.calls["4opt"]
+    assert (called.render.program, called.render.files) == ("render", ["config/prompts/p.txt"])
+    assert called.render.settings["simulated"] is True
+    assert (study.arms["4opt"].program, study.arms["4opt"].files) == (
+        "parse_verdicts",
+        ["results/r/s/responses/4opt.parquet"],
+    )
+    assert asked(contract="certificate").arms["4opt"].program == "parse_certificates"
+    imported = small(run_of(arms={"4opt": arm("rows")}, systems=SYSTEMS))
+    assert study.tables == imported.tables
+    assert "prompt" not in json.dumps(called.query) + json.dumps(study.arms["4opt"].settings)
+
+
+def test_a_judge_brings_its_own_row_and_no_other() -> None:
+    """What is sent goes to the requests, how the judge is reached to the query; another judge's block to neither."""
+    called = asked(judges=["b"]).calls["4opt"]
+    assert list(called.render.settings["judges"]) == list(called.query["judges"]) == ["b"]
+    assert called.render.settings["judges"]["b"]["sensitivity"] == "0.8"
+    assert "latency" not in called.render.settings["judges"]["b"]
+    assert called.query["judges"]["b"] == {"provider": "simulated", "latency": "0.5"}
+
+
+def test_an_unknown_judge_is_refused(refused: Any) -> None:
+    """The place, the name and the judges that there are."""
+    with refused("config/runs/r.yaml", "studies.s.arms.4opt.calls.judges", "'c'", "['a', 'b']", "config/models.yaml"):
+        asked(judges=["a", "c"])
+
+
+def test_a_prompt_that_is_not_at_hand_leaves_its_arm_out_by_name() -> None:
+    """A prompt may be a source: without it the arm is missing, as with outputs that are not there."""
+    study = asked(absent={"o_rows"}, prompt="o_rows")
+    assert study.arms == study.calls == {}
+    (item,) = study.missing
+    assert (item.what, item.sources) == ("arm 4opt", ["o_rows"])
+    assert asked(prompt="rows").calls["4opt"].render.files == ["data/raw/rows.file"]
+
+
+def test_an_arm_has_one_origin() -> None:
+    """Outputs are imported or judges are asked: both or neither is a mistake."""
+    calls = {"prompt": "config/prompts/p.txt", "judges": ["a"]}
+    for block in ({"contract": "4opt"}, {**arm("rows"), "calls": calls}):
+        with pytest.raises(ValueError, match="either imports or calls"):
+            run_of(arms={"4opt": block})

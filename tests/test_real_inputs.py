@@ -123,7 +123,7 @@ def test_the_construction_on_the_test_split_gives_250_cases(
     prepared = plan.studies["vitaminc_mixed_test"].sample
     names = {"sample": "sample.parquet", "map": "map.json", "composition": "tables/composition.parquet"}
     outputs = {role: tmp_path / file for role, file in names.items()}
-    run_step(f"sample_{prepared.format}", {"sources": [real_input("vitaminc_test")]}, outputs, prepared.settings)
+    run_step(prepared.program, {"sources": [real_input("vitaminc_test")]}, outputs, prepared.settings)
     rows = sample.read(outputs["sample"]).to_pylist()
     strata = {"mixed-composite": 100, "pure-supports": 50, "pure-refutes": 50, "pure-nei": 50}
     assert len(rows) == 250
@@ -218,13 +218,13 @@ def test_the_public_files_are_imported_whole(
         return [real_input(item["name"]) for item in prepared.settings["sources"]]
 
     outputs = {role: tmp_path / file for role, file in names.items()}
-    run_step(f"sample_{study.sample.format}", {"sources": files(study.sample)}, outputs, study.sample.settings)
+    run_step(study.sample.program, {"sources": files(study.sample)}, outputs, study.sample.settings)
     assert set(study.arms) == set(ROWS[name])
     flags = set()
     for arm, prepared in study.arms.items():
         inputs = {"sources": files(prepared), "sample": [outputs["sample"]]}
         written = {role: tmp_path / role / f"{arm}.parquet" for role in ("verdicts", "flags")}
-        run_step(f"import_{prepared.format}", inputs, written, prepared.settings)
+        run_step(prepared.program, inputs, written, prepared.settings)
         rows = artifact.read(written["verdicts"]).to_pylist()
         assert len(rows) == ROWS[name][arm], arm
         assert {CODES[row["verdict"]] for row in rows if row["verdict"] is not None} <= set(range(NONE))
@@ -248,7 +248,7 @@ def test_no_claim_of_the_demo_is_public_data(project: Path, real_input: RealInpu
         for claim in json.loads((folder / f"{name}.json").read_text("utf-8"))
     }
     ours |= {json.loads(line)["claim"] for line in (folder / "vitaminc.jsonl").read_text("utf-8").splitlines()}
-    assert len(ours) > 60
+    assert len(ours) == 200
     for claim in ours:
         assert claim not in public
         assert json.dumps(claim)[1:-1] not in public

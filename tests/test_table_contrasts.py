@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
@@ -14,13 +16,15 @@ from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 from strategies import codes, golds, hidden, masks, names, rows, same, systems
 
+from warrant.intervals import square_and_add
 from warrant.labels import Labels, Mask
 from warrant.systems import Decisions
 from warrant.tables.contrasts import Contrast, contrasts
 
 Drawn = tuple[Labels, dict[str, Decisions]]
-NUMBERS = ("value_a", "value_b", "delta", "low", "high", "discordant", "p_mcnemar")
+NUMBERS = ("value_a", "value_b", "delta", "low", "high", "score_low", "score_high", "discordant", "p_mcnemar")
 samples = st.integers(0, 12).flatmap(lambda n: st.tuples(golds(n), systems(n, 3)))
+RESAMPLED = ["low", "high", "joint_low", "joint_high", "p_max_t"]
 fewer = settings(max_examples=50)
 
 
@@ -61,8 +65,35 @@ def test_delta_is_b_minus_a(drawn: Drawn) -> None:
 def test_intervals_are_ordered_and_in_range(drawn: Drawn) -> None:
     """An interval has low <= high within [-1, 1], and stands exactly where delta does."""
     for line in run(drawn, every_metric("a", "b")):
-        assert (line["low"] is None) == (line["high"] is None) == (line["delta"] is None)
-        assert line["low"] is None or -1 <= line["low"] <= line["high"] <= 1
+        for low, high in ((line["low"], line["high"]), (line["score_low"], line["score_high"])):
+            assert (low is None) == (high is None) == (line["delta"] is None)
+            assert low is None or -1 - 1e-12 <= low <= high <= 1 + 1e-12
+
+
+@fewer
+@given(samples)
+def test_the_score_interval_is_made_of_wilson_limits_and_residuals(drawn: Drawn) -> None:
+    """The score interval squares and adds Wilson limits with the correlation of the claims' residuals; SE too."""
+    gold, found = drawn
+    for line in run(drawn, every_metric("a", "b")):
+        assert ("Newcombe" in line["score_method"]) == (line["metric"] != "se")
+        if line["delta"] is None:
+            continue
+        sides, residuals = [], []
+        for side in "ab":
+            each = [
+                oracles.counts(line["metric"], [g], [s])
+                for g, s in zip(names(gold), names(found[side].decision), strict=True)
+            ]
+            k, n = (sum(one[at] for one in each) for at in (0, 1))
+            sides.append((k, n))
+            residuals.append([Fraction(one[0]) - Fraction(k, n) * one[1] for one in each])
+        products = sum((x * y for x, y in zip(*residuals, strict=True)), Fraction(0))
+        squares = [sum((x * x for x in one), Fraction(0)) for one in residuals]
+        corrected = max(Fraction(0), products - Fraction(1, 2)) if products > 0 else products
+        rho = float(corrected) / math.sqrt(squares[0] * squares[1]) if squares[0] * squares[1] else 0.0
+        expected = square_and_add(*sides, max(-1.0, min(1.0, rho)))
+        assert (line["score_low"], line["score_high"]) == pytest.approx(expected, abs=1e-7)
 
 
 @fewer
@@ -77,17 +108,21 @@ def test_swapping_the_sides_turns_the_sign(drawn: Drawn) -> None:
         else:
             turned = (-swapped["delta"], -swapped["high"], -swapped["low"])
             assert (line["delta"], line["low"], line["high"]) == pytest.approx(turned, abs=1e-12)
+            turned = (-swapped["score_high"], -swapped["score_low"])
+            assert (line["score_low"], line["score_high"]) == pytest.approx(turned, abs=1e-7)  # a root near 0
 
 
 @fewer
 @given(samples)
 def test_a_system_does_not_differ_from_itself(drawn: Drawn) -> None:
-    """Identical systems have delta 0, interval (0, 0), no discordant pair and p = 1."""
+    """Identical systems have delta 0, no discordant pair and p = 1; the bootstrap says (0, 0), the score does not."""
     gold, found = drawn
     twins = {"a": found["a"], "b": Decisions(found["a"].decision.copy(), found["a"].known)}
     for line in run((gold, twins), every_metric("a", "b")):
         if line["delta"] is not None:
             assert (line["delta"], line["low"], line["high"], line["discordant"]) == (0, 0, 0, 0)
+            assert line["score_low"] <= 0 <= line["score_high"]
+            assert line["score_low"] < line["score_high"]
             assert line["p_mcnemar"] == (None if line["metric"] == "se" else 1)
 
 
@@ -117,6 +152,26 @@ def test_metrics_of_one_population_share_their_resamples() -> None:
     assert cov["low"] < cov["delta"] < cov["high"]
 
 
+def test_a_larger_family_has_wider_joint_intervals() -> None:
+    """Contrasts of one name and metric are one family: more of them widen each joint interval and raise each p."""
+    drawn, metrics = large(), ["cov", "cpo_c", "accuracy"]
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    alone = {(m, *pairs[0]): run(drawn, [Contrast("f", m, *pairs[0])])[0] for m in metrics}
+    family = run(drawn, [Contrast("f", m, *pair) for m in metrics for pair in pairs])
+    other = run(drawn, [Contrast(f"{i}", m, *pair) for m in metrics for i, pair in enumerate(pairs)])
+    assert {line["family"] for line in family} == {3}
+    assert {line["family"] for line in other} == {1}
+    for line in family:
+        first = alone.get((line["metric"], line["a"], line["b"]))
+        assert line["joint_low"] < line["delta"] < line["joint_high"]
+        if first is not None:
+            assert line["joint_low"] <= first["joint_low"]
+            assert line["joint_high"] >= first["joint_high"]
+            assert line["p_max_t"] >= first["p_max_t"]
+            assert (line["low"], line["high"]) == (first["low"], first["high"])
+    assert any(line["joint_low"] < single["joint_low"] for line, single in zip(family, other, strict=True))
+
+
 def test_the_same_comparison_twice_has_the_same_numbers() -> None:
     """A contrast's row does not depend on its place, on a sample where intervals are random."""
     drawn = large()
@@ -132,7 +187,7 @@ def test_the_seed_decides_the_resamples_and_nothing_else() -> None:
     first = run(drawn, wanted, 500, seed=3)
     assert run(drawn, wanted, 500, seed=3) == first
     other = run(drawn, wanted, 500, seed=4)
-    assert all(same(x, y, but=["low", "high"]) for x, y in zip(first, other, strict=True))
+    assert all(same(x, y, but=RESAMPLED) for x, y in zip(first, other, strict=True))
     assert any(x["low"] != y["low"] for x, y in zip(first, other, strict=True))
 
 
@@ -145,7 +200,7 @@ def test_the_order_of_claims_moves_no_point_estimate(drawn: Drawn, data: st.Data
     again = {name: Decisions(system.decision[order], system.known[order]) for name, system in found.items()}
     wanted = every_metric("a", "b")
     for line, other in zip(run(drawn, wanted), run((gold[order], again), wanted), strict=True):
-        assert same(line, other, but=["low", "high"])
+        assert same(line, other, but=RESAMPLED)
 
 
 @fewer
@@ -215,7 +270,7 @@ def test_a_contrast_with_a_partial_system_needs_the_metrics_claims(
             assert same(line, whole, but=["p_holm"])
         else:
             assert line["value_a"] == whole["value_a"]
-            assert [line[name] for name in NUMBERS[1:]] == [None] * 6
+            assert [line[name] for name in NUMBERS[1:]] == [None] * 8
             assert line["p_holm"] is None
 
 
@@ -238,6 +293,6 @@ def test_a_system_that_never_commits_has_no_selective_error_to_compare() -> None
     acting = Decisions(codes(["support", "refute", "support"]), np.ones(3, dtype=np.bool_))
     silent = Decisions(codes(["no_commit"] * 3), np.ones(3, dtype=np.bool_))
     lines = {line["metric"]: line for line in run((gold, {"a": acting, "b": silent}), every_metric("a", "b"))}
-    assert [lines["se"][name] for name in ("value_b", "delta", "low", "high", "discordant")] == [None] * 5
+    assert [lines["se"][name] for name in (*NUMBERS[1:7], "discordant")] == [None] * 7
     assert lines["cov"]["delta"] == -1
     assert (lines["cpo_c"]["low"], lines["cpo_c"]["high"]) == (-1, -1)

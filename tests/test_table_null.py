@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from strategies import LADDER, Study, ballot, codes, mask, names, rows, same, studies, taus, with_order
 
 from warrant.labels import directional
+from warrant.random_veto import LOWER_IS_BETTER
 from warrant.systems import Controlled, decide
-from warrant.tables.null import null
+from warrant.tables.null import null, null_tables
 
 METRICS = ("se", "cpo_n", "acc_sr", "rec_c")
 LAW = ("k", "commits", "baseline", "observed", "null_mean", "p_exact")
@@ -193,3 +195,29 @@ def test_a_null_needs_a_validator() -> None:
     votes = ballot([["support"]])
     with pytest.raises(ValueError, match="validator"):
         null(codes(["support"]), Controlled(votes, decide(votes)), (LADDER[0], LADDER[0]), [], 10, 0)
+
+
+@fewer
+@given(small)
+def test_the_distribution_gives_mean_and_p_back(study: Study) -> None:
+    """Probabilities of every row's values sum to 1; its mean and p values are theirs; every draw is counted once."""
+    taus = (LADDER[2], LADDER[1])
+    table, distribution = null_tables(study.gold, study.panel, taus, list(LADDER), 300, 5)
+    keys = ("form", "arithmetic", "metric", "tau_e", "tau_f")
+    lines = distribution.to_pylist()
+    for row in table.to_pylist():
+        mine = [line for line in lines if all(line[key] == row[key] for key in keys)]
+        if row["p_exact"] is None:
+            assert mine == []
+            continue
+        as_good = [
+            line
+            for line in mine
+            if math.isclose(line["value"], row["observed"], abs_tol=1e-12)
+            or (line["value"] < row["observed"]) == (row["metric"] in LOWER_IS_BETTER)
+        ]
+        assert math.fsum(line["probability"] for line in mine) == pytest.approx(1)
+        assert math.fsum(line["probability"] * line["value"] for line in mine) == pytest.approx(row["null_mean"])
+        assert math.fsum(line["probability"] for line in as_good) == pytest.approx(row["p_exact"])
+        assert sum(line["drawn"] for line in mine) == row["draws"] == 300
+        assert (1 + sum(line["drawn"] for line in as_good)) / 301 == pytest.approx(row["p_monte_carlo"])

@@ -10,52 +10,15 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from checkouts import ROOT, copy_project, edit, planned, project_files, snakemake
 
-ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
-NOTHING = "Nothing to be done"
-
-
-@cache
-def project_files() -> list[str]:
-    """Files of the checkout that git knows or would add, listed once: the checkout may change while tests run."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-
-
-def copy_project(target: Path) -> Path:
-    for name in project_files():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target / name)
-    return target
-
-
-def snakemake(folder: Path, *arguments: str, mirror: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake by its interpreter, with nothing activated and no mirror but the given one."""
-    environment = {"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C"}
-    if mirror is not None:
-        environment["WARRANT_MIRROR"] = str(mirror)
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
-def planned(folder: Path, *arguments: str, mirror: Path | None = None) -> Counter[str]:
-    """Jobs by rule that a dry run announces."""
-    done = snakemake(folder, "--dry-run", *arguments, mirror=mirror)
-    assert done.returncode == 0, done.stdout + done.stderr
-    output = done.stdout + done.stderr
-    if NOTHING in output:
-        return Counter()
-    stats = output.split("Job stats:")[1]
-    rows = re.findall(r"^(\w+)\s+(\d+)$", stats.split("total")[0], re.MULTILINE)
-    return Counter({name: int(count) for name, count in rows if name not in ("all", "default")})
+TABLES_OF_3OPT = ["judges", "confusion", "rates", "ladder", "contrasts", "residual", "utility", "anatomy", "taxonomy"]
+TABLES_OF_3OPT += ["accounting"]
 
 
 def content_hashes(folder: Path) -> dict[str, str]:
@@ -84,12 +47,6 @@ def project(built: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) >= 1, f"{old!r} is not in {path}"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
 def smoke(folder: Path) -> Counter[str]:
     return planned(folder, "--config", "runs=smoke")
 
@@ -99,7 +56,7 @@ def test_smoke_run_is_small_and_complete(built: Path) -> None:
     benchmarks = list((built / "logs").rglob("*.benchmark.tsv"))
     assert 0 < len(benchmarks) <= 45
     page = (built / "results/smoke/report.html").read_text(encoding="utf-8")
-    assert "ILLUSTRATION" in page
+    assert "SIMULATED" in page
     assert smoke(built) == Counter()
 
 
@@ -139,11 +96,12 @@ def test_edited_module_reruns_its_importers_and_what_follows(project: Path) -> N
     edit(project / "scripts/warrant/intervals.py", '"""Intervals and tests', '"""Intervals, and tests')
     programs = importers_of(project, "warrant.intervals")
     assert {"table_judges", "table_contrasts", "table_veto"} <= programs
-    built_tables = {path.stem for path in project.glob("results/smoke/*/tables/*.parquet")}
-    rules = {name.removeprefix("table_") for name in programs if name.startswith("table_")} & built_tables
+    built_tables = Counter(path.stem for path in project.glob("results/smoke/*/tables/*.parquet"))
+    rules = {name.removeprefix("table_") for name in programs if name.startswith("table_")} & set(built_tables)
     jobs = smoke(project)
-    assert set(jobs) == rules | {"manifest", "page"}
-    assert all(jobs[rule] == 2 for rule in rules)  # two studies
+    followed = {"figures_verdict", "manifest", "page"}
+    assert set(jobs) - followed == rules
+    assert all(jobs[rule] == built_tables[rule] for rule in rules)  # once for each study that has the table
     ran = snakemake(project, "--config", "runs=smoke")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert smoke(project) == Counter()
@@ -152,7 +110,7 @@ def test_edited_module_reruns_its_importers_and_what_follows(project: Path) -> N
 def test_edited_program_reruns_only_its_rule(project: Path) -> None:
     """Editing one rule's program reruns that rule, the manifest and the page."""
     edit(project / "scripts/table_veto.py", "write the table.", "write it.")
-    assert smoke(project) == Counter({"veto": 2, "manifest": 1, "page": 1})
+    assert smoke(project) == Counter({"veto": 1, "manifest": 1, "page": 1})
 
 
 def test_restored_file_with_old_date_reruns(built: Path, project: Path) -> None:
@@ -164,21 +122,18 @@ def test_restored_file_with_old_date_reruns(built: Path, project: Path) -> None:
     assert snakemake(project, "--config", "runs=smoke").returncode == 0
     path.write_text(original, encoding="utf-8")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns - 10**12))
-    assert smoke(project)["veto"] == 2
+    assert smoke(project)["veto"] == 1
 
 
 def test_swapped_settings_rerun_and_reordered_keys_do_not(project: Path) -> None:
     """Two settings that swap their values rerun the step; the same settings in another order do not."""
     run = project / "config/runs/smoke.yaml"
-    run.write_text(
-        "extends: demo\ntitle: Smoke test\nstudies:\n"
-        '  pairs:\n    "null": {draws: 200}\n    bootstrap: {resamples: 200}\n'
-        '  claims:\n    "null": {draws: 200}\n    bootstrap: {resamples: 200}\n',
-        encoding="utf-8",
-    )
+    head, studies = run.read_text(encoding="utf-8").split("studies:\n")
+    claims, pairs = studies.split("  pairs:\n")
+    run.write_text(f"{head}studies:\n  pairs:\n{pairs}{claims}", encoding="utf-8")
     assert smoke(project) == Counter()
     edit(project / "config/runs/demo.yaml", 'tau_e: "0.90", tau_f: "0.85"', 'tau_e: "0.85", tau_f: "0.90"')
-    assert smoke(project) == Counter({"null": 2, "manifest": 1, "page": 1})
+    assert smoke(project) == Counter(["null", "figures_verdict", "manifest", "page"])
 
 
 def test_content_does_not_depend_on_where_it_was_computed(built: Path) -> None:
@@ -190,22 +145,39 @@ def test_content_does_not_depend_on_where_it_was_computed(built: Path) -> None:
     assert content_hashes(built) == expected
 
 
+def panel_rows(folder: Path) -> bytes:
+    """Three-option panel rows in the release's format for the smoke run's pairs: every judge supports every claim."""
+    output = {"raw_response": None, "parsed": {"verdict_normal": "support", "confidence": 0.9, "reasoning": None}}
+    systems = {"single_haiku_3opt": ["judge-a"], "panel_3judge_3opt": ["judge-a", "judge-b", "judge-c"]}
+    rows = [
+        {
+            "system": system,
+            "case_id": case["case_id"],
+            "claim": case["text"],
+            "gold_normal": case["gold"],
+            "verdict_normal": "support",
+            "judge_outputs": [{"model": judge, **output} for judge in judges],
+        }
+        for case in pq.read_table(folder / "results/smoke/pairs/sample.parquet").to_pylist()
+        for system, judges in systems.items()
+    ]
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
 def optional_run(folder: Path) -> tuple[Path, bytes]:
     """A run whose three-option arm has an optional source: returns its place in data/raw and its bytes."""
-    data = (folder / "data/demo/vitaminc_panel.jsonl").read_bytes()
+    data = panel_rows(folder)
     pin = hashlib.sha256(data).hexdigest()
     with (folder / "config/sources.tsv").open("a", encoding="utf-8", newline="") as table:
         table.write(f"late_panel\tlate_panel.jsonl\t\t{pin}\t\t{len(data)}\tCC0\t\tyes\ta test\n")
     (folder / "config/runs/late.yaml").write_text(
-        "extends: demo\ntitle: Late source\nstudies:\n  claims: null\n  pairs:\n    bootstrap: {resamples: 200}\n"
-        "    arms:\n      3opt:\n        imports:\n"
+        "extends: demo\ntitle: Late source\nstudies:\n  claims: null\n  pairs:\n"
+        "    sample:\n      - {format: vitaminc, split: data/demo/vitaminc.jsonl, mixed: 12, seed: 7,\n"
+        "         controls: {SUPPORTS: 6, REFUTES: 6, NOT ENOUGH INFO: 6}}\n"
+        "    bootstrap: {resamples: 200}\n    screening: {resamples: 100, other_deals: 0}\n    risk: {splits: 5}\n"
+        "    arms:\n      3opt:\n        calls: null\n        imports:\n"
         "          - {format: panel, rows: late_panel, systems: [single_haiku_3opt, panel_3judge_3opt],\n"
-        "             other_systems: [single_haiku_4opt_strong, single_sonnet_4opt_strong, panel_3judge_4opt_strong],\n"
-        "             models: &models {judge-a: judge-a, judge-b: judge-b, judge-c: judge-c}}\n"
-        "      4opt:\n        imports:\n"
-        "          - {format: panel, rows: data/demo/vitaminc_panel.jsonl,\n"
-        "             systems: [single_haiku_4opt_strong, single_sonnet_4opt_strong, panel_3judge_4opt_strong],\n"
-        "             other_systems: [single_haiku_3opt, panel_3judge_3opt], models: *models}\n",
+        "             models: {judge-a: judge-a, judge-b: judge-b, judge-c: judge-c}}\n",
         encoding="utf-8",
     )
     return folder / "data/raw/late_panel.jsonl", data
@@ -221,7 +193,7 @@ def test_added_optional_source_runs_its_import_tables_and_page(project: Path) ->
         {
             "sources": ["late_panel"],
             "study": "pairs",
-            "tables": ["judges", "confusion", "ladder", "contrasts"],
+            "tables": TABLES_OF_3OPT,
             "unbuilt": [],
             "what": "arm 3opt",
         }
@@ -231,9 +203,7 @@ def test_added_optional_source_runs_its_import_tables_and_page(project: Path) ->
     place.write_bytes(data)
     jobs = planned(project, "--config", "runs=late")
     jobs.pop("source", None)  # the file put there may be taken into the cache
-    assert jobs == Counter(
-        {"import_arm": 1, "judges": 1, "confusion": 1, "ladder": 1, "contrasts": 1, "manifest": 1, "page": 1}
-    )
+    assert jobs == Counter(["verdicts", *TABLES_OF_3OPT, "figures_verdict", "manifest", "page"])
     second = snakemake(project, "--config", "runs=late")
     assert second.returncode == 0, second.stdout + second.stderr
     assert "panel/3opt" in (project / "results/late/pairs/tables/judges.csv").read_text(encoding="utf-8")

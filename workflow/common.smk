@@ -14,8 +14,9 @@ os.environ.update(PYTHONUTF8="1", PYTHONDONTWRITEBYTECODE="1", PYTHONNOUSERSITE=
 SCRIPTS = Path(os.path.relpath(Path(workflow.current_basedir).parent / "scripts"))
 sys.path.insert(0, str(SCRIPTS))
 
+from warrant.captions import DRAWN_FROM  # noqa: E402
 from warrant.closure import closure, code_hash  # noqa: E402
-from warrant.config import read_run, read_workflow  # noqa: E402
+from warrant.config import read_models, read_run, read_workflow  # noqa: E402
 from warrant.errors import InputError  # noqa: E402
 from warrant.plan import missing_settings, plan_run  # noqa: E402
 from warrant.sources import at_hand, mirror_folder, read_sources  # noqa: E402
@@ -30,12 +31,13 @@ def planned():
     try:
         settings = read_workflow(config)
         sources = read_sources(Path("config/sources.tsv"))
+        judges = read_models(Path("config/models.yaml"))
         mirror = mirror_folder()
         asked = "runs" in workflow.config_settings.overwrite_config
         blocks, plans = {}, {}
         for name in settings.runs:
             block = read_run(RUNS, name)
-            plan = plan_run(name, block, sources, lambda source: at_hand(source, RAW, CACHE, mirror))
+            plan = plan_run(name, block, sources, lambda source: at_hand(source, RAW, CACHE, mirror), judges)
             if plan.absent and not asked:
                 left_out(name, plan.absent)
                 continue
@@ -84,6 +86,17 @@ def arm(wildcards):
     return study(wildcards).arms[wildcards.arm]
 
 
+def called(wildcards):
+    """How the judges of the wildcards' arm are asked."""
+    return study(wildcards).calls[wildcards.arm]
+
+
+def query_settings(wildcards):
+    """Settings of the wildcards' query; replay=true on the command line holds for every run."""
+    settings = called(wildcards).query
+    return as_json({**settings, "replay": settings["replay"] or SETTINGS.replay})
+
+
 def table_inputs(name):
     """Input function: the verdict or belief files that a table reads."""
 
@@ -105,7 +118,7 @@ def run_tables(wildcards):
     return [
         f"results/{wildcards.run}/{name}/tables/{table}.parquet"
         for name, plan in PLANS[wildcards.run].studies.items()
-        for table in ["composition", *plan.tables]
+        for table in ["composition", *written(plan)]
     ]
 
 
@@ -119,13 +132,29 @@ def run_flags(wildcards):
 
 
 def run_figures(wildcards):
-    """Figures of a run that the page shows."""
+    """Figures of a run that the page shows: those whose tables there are."""
+    found = []
+    for name, plan in PLANS[wildcards.run].studies.items():
+        if plan.kind == "debate":
+            drawn = DEBATE_FIGURES if plan.tables else []
+        else:
+            drawn = [figure for figure, needs in DRAWN_FROM.items() if set(needs) <= set(written(plan))]
+        found += [f"results/{wildcards.run}/{name}/figures/{figure}.svg" for figure in drawn]
+    return found
+
+
+def figure_tables(wildcards):
+    """Tables of a verdict study that figures are drawn from."""
     return [
-        f"results/{wildcards.run}/{name}/figures/{figure}.svg"
-        for name, plan in PLANS[wildcards.run].studies.items()
-        if plan.kind == "debate" and plan.tables
-        for figure in DEBATE_FIGURES
+        f"results/{wildcards.run}/{wildcards.study}/tables/{name}.parquet"
+        for name in written(study(wildcards))
+        if name in {need for needs in DRAWN_FROM.values() for need in needs}
     ]
+
+
+def written(plan):
+    """Tables of a study, with those that the same steps write."""
+    return [name for first, item in plan.tables.items() for name in [first, *item.also]]
 
 
 def study_settings(wildcards):
@@ -162,7 +191,7 @@ def run_sources(wildcards):
     used = {
         source["name"]
         for plan in PLANS[wildcards.run].studies.values()
-        for prepared in [plan.sample, *plan.arms.values()]
+        for prepared in [plan.sample, *plan.arms.values(), *(item.render for item in plan.calls.values())]
         for source in prepared.settings["sources"]
     }
     return [

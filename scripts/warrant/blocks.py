@@ -6,6 +6,7 @@ A string that names an input is a source of config/sources.tsv, or, with a slash
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -29,6 +30,7 @@ class Workflow(Block):
     runs: Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)] = Field(
         default=["demo", "paper", "panel"], description="runs to build; each is a file in config/runs"
     )
+    replay: bool = Field(default=False, description="ask nobody in any run: stored answers only")
     strict_audit: bool = Field(default=False, description="fail when an audit status is worse than the committed one")
 
 
@@ -116,11 +118,26 @@ class TaxonomyImport(Block):
 Import = Annotated[PanelImport | CertificatesImport | PredictionsImport | TaxonomyImport, Field(discriminator="format")]
 
 
+class Calls(Block):
+    """Judges that are asked: each about every case, with one prompt."""
+
+    prompt: str = Field(description="input: the prompt template")
+    judges: list[Name] = Field(min_length=1, description="judges of config/models.yaml")
+    replicates: Annotated[int, Field(ge=1)] = Field(default=1, description="answers a judge gives to each case")
+
+
 class Arm(Block):
     """One condition under which judges answered: its contract and where its outputs come from."""
 
     contract: Literal["3opt", "4opt", "certificate"]
-    imports: list[Import] = Field(min_length=1, description="the first whose input is at hand is used")
+    imports: list[Import] = Field(default=[], description="released outputs; the first whose input is at hand is used")
+    calls: Calls | None = Field(default=None, description="judges that are asked")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Arm:
+        if bool(self.imports) == (self.calls is not None):
+            raise ValueError("an arm has either imports or calls")
+        return self
 
 
 class System(Block):
@@ -165,6 +182,62 @@ class Null(Block):
     seed: int = 0
 
 
+class Confidence(Block):
+    """Stated confidence of the typed panel's commits."""
+
+    taus: list[Share] = Field(default=[Decimal("0.85"), Decimal("0.90"), Decimal("0.95")], min_length=1)
+    bins: Annotated[int, Field(ge=1)] = 10
+
+
+class Sweep(Block):
+    """Grid of thresholds."""
+
+    low: Share = Decimal("0.50")
+    high: Share = Decimal("0.99")
+    step: Annotated[Decimal, Field(gt=0, le=1, decimal_places=18)] = Decimal("0.005")
+
+
+class Risk(Block):
+    """Choice of a controller on a calibration half under a bound on CPO_N."""
+
+    alphas: list[Share] = Field(default=[Decimal(f"0.{item}") for item in (10, 15, 20, 25, 30)], min_length=1)
+    splits: Annotated[int, Field(ge=1)] = 200
+    seed: int = 20260522
+
+
+class Screening(Block):
+    """Screening models of directional outputs."""
+
+    folds: Annotated[int, Field(ge=2)] = 5
+    seed: int = 20260522
+    other_deals: Annotated[int, Field(ge=0)] = Field(default=20, description="other fold draws, for their spread")
+    resamples: Annotated[int, Field(ge=100)] = 2000
+
+
+class Profile(Block):
+    """What each outcome is worth: a cost is negative."""
+
+    right_direction: Decimal
+    wrong_direction: Decimal
+    abstention_on_support_refute: Decimal
+    unusable_on_support_refute: Decimal
+    correct_conflicting: Decimal
+    cpo: Decimal
+    abstention_on_conflicting: Decimal
+    unusable_on_conflicting: Decimal
+    correct_insufficient: Decimal
+    directional_on_insufficient: Decimal
+    abstention_on_insufficient: Decimal
+    unusable_on_insufficient: Decimal
+
+
+class Utility(Block):
+    """What systems are worth under cost profiles."""
+
+    controllers: list[str] = Field(default=[], description="controllers beside the systems, named as in the tables")
+    profiles: dict[Name, Profile] = Field(min_length=1)
+
+
 class Study(Block):
     """One verdict study of a run."""
 
@@ -180,6 +253,14 @@ class Study(Block):
     vote_margins: list[Share] = []
     contrasts: list[ContrastBlock] = []
     pairwise: list[Pairwise] = []
+    confidence: Confidence = Confidence()
+    sweep: Sweep = Sweep()
+    risk: Risk = Risk()
+    utility: Utility | None = None
+    screening: Screening | None = Screening()
+    residual: list[str] = Field(default=[], description="systems whose CPO commits are followed up the ladder")
+    taxonomy_tau: Share = Field(default=Decimal("0.80"), description="confidence counted as high in the taxonomy")
+    profile_prompt: str | None = Field(default=None, description="input: prompt whose rendered length is profiled")
     bootstrap: Bootstrap = Bootstrap()
     null: Null | None = None
 
@@ -196,6 +277,12 @@ class Study(Block):
             for side in (contrast.a, contrast.b):
                 if side not in self.systems and not is_controller(side):
                     raise ValueError(f"contrast {contrast.name}: {side!r} is neither a system nor a controller")
+        for controller in [] if self.utility is None else self.utility.controllers:
+            if not is_controller(controller):
+                raise ValueError(f"utility: {controller!r} is not a controller")
+        for base in self.residual:
+            if base not in self.systems:
+                raise ValueError(f"residual: {base!r} is not a system, systems are {sorted(self.systems)}")
         for pairwise in self.pairwise:
             for side in pairwise.systems:
                 if side not in self.systems:
@@ -211,11 +298,20 @@ def _kind(study: object) -> str:
 AnyStudy = Annotated[Annotated[Study, Tag("verdict")] | Annotated[DebateStudy, Tag("debate")], Discriminator(_kind)]
 
 
+class Responses(Block):
+    """Where a run's answers are kept, and whether anybody is asked."""
+
+    store: str = Field(default="cache/responses.sqlite", description="the response store, never deleted by a run")
+    replay: bool = Field(default=False, description="ask nobody: an answer that is not stored is an error")
+    in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(default=16, description="most calls at a time")
+
+
 class Run(Block):
     """config/runs/{run}.yaml: studies, their sources and settings."""
 
     title: str
     notice: str | None = Field(default=None, description="shown on the report when the run is not evidence")
+    responses: Responses = Field(default=Responses(), description="where answers are kept and how they are asked for")
     studies: dict[Name, AnyStudy] = Field(min_length=1)
     audit: list[str] = Field(default=[], description="files of published numbers to compare with")
 

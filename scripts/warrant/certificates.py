@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,8 @@ from warrant.imported import Imported, Known, Row, complete, confidence, label, 
 from warrant.labels import CODES, NONE, Labels, Mask
 from warrant.verdicts import SCHEMA as VERDICTS
 
+# json_object.Reason has it too; what reads flags is not to depend on how answers are parsed
+NO_MATERIAL: Final = "no_material_subclaim"
 STATES: Final = ("supports", "refutes", "insufficient", "mixed")
 SUBCLAIM: Final = pa.struct(
     [
@@ -56,11 +57,19 @@ def deterministic_verdict(subclaims: Sequence[Mapping[str, Any]]) -> str | None:
     return None
 
 
+def unknown_evidence(subclaims: Sequence[Mapping[str, Any]], blocks: int | None) -> list[str]:
+    """Cited ids that are not E1 to E`blocks`, each once; none where the number of evidence blocks is not known."""
+    cited = dict.fromkeys(one for item in subclaims for one in item["evidence_ids"])
+    known = None if blocks is None else {f"E{number}" for number in range(1, blocks + 1)}
+    return [] if known is None else [one for one in cited if one not in known]
+
+
 def certificate_rows(data: bytes, file: str, known: Known, models: Mapping[str, str]) -> Imported:
     """Certificates from validator rows (one line per case).
 
     The verdict of a row is the deterministic one; the release's own is recomputed and flagged if it differs, as
-    are counts that do not fit and evidence ids that do not exist in the sample.
+    are counts that do not fit and evidence ids that do not exist in the sample. A certificate without a material
+    subclaim is invalid, as where answers are parsed: no verdict follows from it.
     """
     out = Imported()
     seen: set[int] = set()
@@ -79,21 +88,20 @@ def certificate_rows(data: bytes, file: str, known: Known, models: Mapping[str, 
         subclaims = _subclaims(certificate.get("subclaims"), file, number)
         states = material_states(subclaims)
         verdict = deterministic_verdict(subclaims)
-        out.rows.append(
-            {
-                **base,
-                "parse_status": "ok",
-                "verdict": verdict,
-                "confidence": confidence(certificate.get("confidence"), file, number, "certificate.confidence"),
-                "reasoning": text(certificate.get("reasoning"), file, number, "certificate.reasoning"),
-                "stated_verdict": label(
-                    row.get("prompt_final_verdict"), "certificate", file, number, "prompt_final_verdict"
-                ),
-                "subclaims": subclaims,
-                "material_mixed": "mixed" in states,
-                "material_insufficient": "insufficient" in states,
-            }
-        )
+        usable = {
+            "parse_status": "ok",
+            "verdict": verdict,
+            "confidence": confidence(certificate.get("confidence"), file, number, "certificate.confidence"),
+            "reasoning": text(certificate.get("reasoning"), file, number, "certificate.reasoning"),
+            "stated_verdict": label(
+                row.get("prompt_final_verdict"), "certificate", file, number, "prompt_final_verdict"
+            ),
+            "subclaims": subclaims,
+            "material_mixed": "mixed" in states,
+            "material_insufficient": "insufficient" in states,
+        }
+        without = {"parse_status": "invalid", "reason": NO_MATERIAL}
+        out.rows.append({**base, **(without if verdict is None else usable)})
         _flag_inconsistencies(out, file, number, case_id, row, subclaims, verdict, known.evidence_blocks[case_id])
     complete(seen, len(known.gold), file, "the validator")
     return out
@@ -130,12 +138,8 @@ def _flag_inconsistencies(
     verdict: str | None,
     blocks: int | None,
 ) -> None:
-    cited = [one for item in subclaims for one in item["evidence_ids"]]
-    if blocks is not None:
-        for one in dict.fromkeys(cited):
-            match = re.fullmatch(r"E([1-9][0-9]{0,5})", one)
-            if match is None or int(match[1]) > blocks:
-                out.flag(file, number, case_id, "evidence_ids", one, f"E1 to E{blocks}")
+    for one in unknown_evidence(subclaims, blocks):
+        out.flag(file, number, case_id, "evidence_ids", one, f"E1 to E{blocks}")
     if row.get("validator_verdict") != verdict:
         out.flag(file, number, case_id, "validator_verdict", row.get("validator_verdict"), verdict)
     stated = row.get("validity")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from warrant.blocks import Run, Workflow
 from warrant.errors import InputError, bad_input
+from warrant.judge_blocks import Judge, Models
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -47,14 +48,24 @@ def _merged(folder: Path, name: str, below: tuple[str, ...]) -> dict[str, Any]:
     if not path.is_file():
         known = sorted(item.stem for item in folder.glob("*.yaml"))
         raise InputError(f"{path}: no such run, {_nearest(name, known) or f'runs are {known}'}")
+    content = _mapping(path)
+    parent = content.pop("extends", None)
+    return content if parent is None else _overlaid(_merged(folder, str(parent), (*below, name)), content)
+
+
+def _mapping(path: Path) -> dict[str, Any]:
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise bad_input(path, found=str(error), expected="YAML in UTF-8") from error
     if not isinstance(content, dict):
         raise bad_input(path, found=content, expected="a mapping")
-    parent = content.pop("extends", None)
-    return content if parent is None else _overlaid(_merged(folder, str(parent), (*below, name)), content)
+    return content
+
+
+def read_models(path: Path) -> dict[str, Judge]:
+    """Judges by name; InputError in one line per mistake."""
+    return _validated(Models, _mapping(path), path).root
 
 
 def _overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +121,8 @@ def _nearest(word: str, known: Sequence[str]) -> str | None:
 
 def _keys_at(model: type[BaseModel], location: Sequence[Any]) -> set[str]:
     """Valid keys of the block at a location of a validation error."""
-    here: list[type[BaseModel]] = [model]
+    root = model.model_fields.get("root")  # a mapping of blocks by name
+    here: list[type[BaseModel]] = [model] if root is None else list(_models_in(root.annotation))
     for part in location:
         nested = [inner for block in here for inner in _blocks(block, str(part))]
         here = nested or here
@@ -139,7 +151,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     workflow["properties"]["runs"] = {"anyOf": [workflow["properties"]["runs"], {"type": "string"}]}
     run = _without_required(Run.model_json_schema())
     run["properties"]["extends"] = {"type": "string", "description": "a run whose keys this one overlays"}
-    return {"config.schema.json": workflow, "run.schema.json": run}
+    return {"config.schema.json": workflow, "models.schema.json": Models.model_json_schema(), "run.schema.json": run}
 
 
 def _without_required(schema: Any) -> Any:

@@ -6,18 +6,18 @@ workflow builds what the plan lists; the report names what it leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
-from warrant.blocks import AveritecSample, Import, PanelImport, Run, Sample, Study, VitamincSample
+from warrant.blocks import AveritecSample, Calls, Import, PanelImport, Run, Sample, Study, VitamincSample
 from warrant.debate_blocks import DebateStudy
-from warrant.errors import InputError
+from warrant.errors import InputError, bad_input
+from warrant.judge_blocks import Judge
+from warrant.plan_tables import Settings, Table, debate_tables, verdict_tables
 from warrant.sources import Source
 
 AtHand = Callable[[Source], bool]
-Settings = dict[str, Any]
 RAW: Final = "data/raw"
 
 
@@ -25,18 +25,18 @@ RAW: Final = "data/raw"
 class Prepared:
     """A step that reads inputs: which program, which files, which settings."""
 
-    format: str
+    program: str
     files: list[str]
     settings: Settings
     partial: bool = False
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table: the arms it reads and its settings."""
+class Called:
+    """How an arm's judges are asked: the step that renders its requests, and the settings of the one that asks."""
 
-    arms: list[str]
-    settings: Settings
+    render: Prepared
+    query: Settings
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class StudyPlan:
     arms: dict[str, Prepared]
     tables: dict[str, Table]
     missing: list[Missing] = field(default_factory=list)
+    calls: dict[str, Called] = field(default_factory=dict)
 
     @property
     def outputs(self) -> str:
@@ -81,9 +82,14 @@ class RunPlan:
         return [item for study in self.studies.values() for item in study.missing]
 
 
-def plan_run(name: str, run: Run, sources: Mapping[str, Source], at_hand: AtHand) -> RunPlan:
-    """Plan a run. Required sources count as available: the workflow fetches them. InputError for an unknown source."""
-    planner = _Planner(sources, at_hand)
+def plan_run(
+    name: str, run: Run, sources: Mapping[str, Source], at_hand: AtHand, judges: Mapping[str, Judge] | None = None
+) -> RunPlan:
+    """Plan a run. Required sources count as available: the workflow fetches them.
+
+    judges: those of config/models.yaml. InputError for an unknown source or judge.
+    """
+    planner = _Planner(name, run, sources, at_hand, judges or {})
     for block in run.studies.values():
         for item in _inputs(block):
             planner.available(item)  # refuses a name that is no source, also behind a choice that is at hand
@@ -101,7 +107,9 @@ def _inputs(study: Study | DebateStudy) -> list[str]:
         models = [name for arm in study.arms.values() for choice in arm.imports for name in choice.models.values()]
         return [choice.questions for choice in study.sample] + models
     roles = [name for choice in study.sample for name in _roles(choice).values()]
-    return roles + [choice.rows for arm in study.arms.values() for choice in arm.imports]
+    prompts = [arm.calls.prompt for arm in study.arms.values() if arm.calls is not None]
+    prompts += [] if study.profile_prompt is None else [study.profile_prompt]
+    return roles + prompts + [choice.rows for arm in study.arms.values() for choice in arm.imports]
 
 
 def _roles(choice: Sample) -> dict[str, str]:
@@ -113,7 +121,12 @@ def _roles(choice: Sample) -> dict[str, str]:
 
 
 class _Planner:
-    def __init__(self, sources: Mapping[str, Source], at_hand: AtHand) -> None:
+    def __init__(
+        self, name: str, run: Run, sources: Mapping[str, Source], at_hand: AtHand, judges: Mapping[str, Judge]
+    ) -> None:
+        self.name = name
+        self.run = run
+        self.judges = judges
         self.sources = sources
         self.at_hand = at_hand
         self.used: set[str] = set()  # required sources of what is planned
@@ -148,12 +161,19 @@ class _Planner:
         sample, lacking = self.sample(name, study)
         arms: dict[str, Prepared] = {}
         lacks: dict[str, list[str]] = {}
-        for arm in study.arms:
-            prepared, lacks[arm] = self.arm(study, arm)
+        calls: dict[str, Called] = {}
+        for arm, block in study.arms.items():
+            if block.calls is None:
+                prepared, lacks[arm] = self.arm(study, arm)
+            else:
+                called, lacks[arm] = self.called(f"studies.{name}.arms.{arm}", block.contract, block.calls)
+                prepared = None if called is None else self.parsed(name, arm, block.contract)
+                calls |= {} if called is None else {arm: called}
             if prepared is not None:
                 arms[arm] = prepared
-        tables = _tables(study, arms)
-        defined = _tables(study, {arm: Prepared("", [], {}) for arm in study.arms})
+        at_hand = {arm: prepared.partial for arm, prepared in arms.items()}
+        tables = {**verdict_tables(study, at_hand), "profiles": self.profiles(study)}
+        defined = verdict_tables(study, dict.fromkeys(study.arms, False))
         missing = []
         if lacking:
             missing.append(Missing(name, f"the sample from {lacking[0]}", ["composition"], [], lacking))
@@ -163,7 +183,42 @@ class _Planner:
                 readers = [table for table, plan in defined.items() if arm in plan.arms]
                 unbuilt = [table for table in readers if table not in tables]
                 missing.append(Missing(name, what, readers, unbuilt, without))
-        return StudyPlan(name, study.kind, sample, arms, tables, missing)
+        return StudyPlan(name, study.kind, sample, arms, tables, missing, calls)
+
+    def profiles(self, study: Study) -> Table:
+        """The table of lengths: of prompts too, where the template is at hand."""
+        prompt = study.profile_prompt
+        files, sources = self.use({} if prompt is None or not self.available(prompt) else {"prompt": prompt})
+        return Table([], {"sources": sources}, files=files)
+
+    def called(self, place: str, contract: str, calls: Calls) -> tuple[Called | None, list[str]]:
+        """How judges are asked, or the sources that the prompt lacks."""
+        for judge in calls.judges:
+            if judge not in self.judges:
+                where, expected = f"config/runs/{self.name}.yaml", f"one of {sorted(self.judges)} (config/models.yaml)"
+                raise bad_input(where, field=f"{place}.calls.judges", found=judge, expected=expected)
+        if not self.available(calls.prompt):
+            return None, [calls.prompt]
+        files, sources = self.use({"prompt": calls.prompt})
+        judges = {judge: self.judges[judge] for judge in calls.judges}
+        render: Settings = {
+            "contract": contract,
+            "replicates": calls.replicates,
+            "judges": {judge: block.sent() for judge, block in judges.items()},
+            "simulated": any(block.provider == "simulated" for block in judges.values()),
+            "sources": sources,
+        }
+        query: Settings = {
+            **self.run.responses.model_dump(mode="json"),
+            "judges": {judge: block.transport() for judge, block in judges.items()},
+        }
+        return Called(Prepared("render", files, render), query), []
+
+    def parsed(self, study: str, arm: str, contract: str) -> Prepared:
+        """How the answers of an arm become verdicts."""
+        program = "parse_certificates" if contract == "certificate" else "parse_verdicts"
+        files = [f"results/{self.name}/{study}/responses/{arm}.parquet"]
+        return Prepared(program, files, {"arm": arm, "contract": contract, "sources": []})
 
     def debate(self, name: str, study: DebateStudy) -> StudyPlan:
         sample = self.questions(name, study)
@@ -175,14 +230,14 @@ class _Planner:
                 absent = [source for source in choice.models.values() if not self.available(source)]
                 if not absent:
                     files, sources = self.use(choice.models)
-                    arms[arm] = Prepared(choice.format, files, {"arm": arm, "sources": sources})
+                    arms[arm] = Prepared(f"import_{choice.format}", files, {"arm": arm, "sources": sources})
                     break
                 lacking += absent
             if lacking:
-                readers = list(_debate_tables(study)) if arm == study.arm else []
+                readers = list(debate_tables(study)) if arm == study.arm else []
                 unbuilt = [] if arm in arms else readers
                 missing.append(Missing(name, f"arm {arm}", readers, unbuilt, sorted(set(lacking))))
-        tables = _debate_tables(study) if study.arm in arms else {}
+        tables = debate_tables(study) if study.arm in arms else {}
         return StudyPlan(name, study.kind, sample, arms, tables, missing)
 
     def questions(self, name: str, study: DebateStudy) -> Prepared:
@@ -191,7 +246,7 @@ class _Planner:
             if self.available(choice.questions):
                 files, sources = self.use({"questions": choice.questions})
                 settings = {"study": name, "sources": sources, **choice.model_dump(mode="json", exclude={"format"})}
-                return Prepared(choice.format, files, settings)
+                return Prepared(f"sample_{choice.format}", files, settings)
             lacking.append(choice.questions)
         raise InputError(f"study {name}: no sample can be built, lacking {lacking}")
 
@@ -205,7 +260,7 @@ class _Planner:
                 continue
             files, sources = self.use(roles)
             settings = {"study": name, "sources": sources, **choice.model_dump(mode="json", exclude={"format"})}
-            return Prepared(choice.format, files, settings), lacking
+            return Prepared(f"sample_{choice.format}", files, settings), lacking
         raise InputError(f"study {name}: no sample can be built, lacking {lacking}")
 
     def arm(self, study: Study, name: str) -> tuple[Prepared | None, list[str]]:
@@ -219,7 +274,8 @@ class _Planner:
             settings = {"arm": name, "contract": arm.contract, "sources": sources, **choice.model_dump(mode="json")}
             if isinstance(choice, PanelImport):
                 settings["all_systems"] = _all_systems(study, choice)
-            return Prepared(choice.format, files, settings, partial=choice.format == "taxonomy"), lacking
+            partial = choice.format == "taxonomy"
+            return Prepared(f"import_{choice.format}", files, settings, partial), lacking
         return None, lacking
 
 
@@ -233,96 +289,6 @@ def _all_systems(study: Study, choice: Import) -> list[str]:
         for system in (*other.systems, *other.other_systems)
     }
     return sorted(found)
-
-
-def _tables(study: Study, arms: Mapping[str, Prepared]) -> dict[str, Table]:
-    """The study's tables that the arms allow."""
-    systems = {
-        name: system.model_dump(mode="json", include={"arm", "judges"})
-        for name, system in study.systems.items()
-        if system.arm in arms
-    }
-    panel = study.typed_panel if study.typed_panel in systems else None
-    validator = study.validator if study.validator in arms else None
-    typed: Settings = {"typed_panel": None if panel is None else systems[panel], "validator": validator}
-    typed_arms = ([] if panel is None else [systems[panel]["arm"]]) + ([] if validator is None else [validator])
-
-    def reads(*names: str) -> list[str]:
-        return sorted({systems[name]["arm"] for name in names} | set(typed_arms))
-
-    def side_at_hand(side: str) -> bool:
-        if side in study.systems:
-            return side in systems
-        if side == "validator":
-            return validator is not None
-        vetoes = side.startswith(("D/", "F@"))
-        return panel is not None and (validator is not None or not vetoes)
-
-    tables: dict[str, Table] = {}
-
-    def table(name: str, possible: bool, read: Sequence[str], settings: Settings) -> None:
-        if possible:
-            tables[name] = Table(list(read), settings)
-
-    for name in ("judges", "confusion"):
-        table(name, bool(systems), reads(*systems), {"systems": systems, "validator": validator})
-    rungs = {name: study.systems[name].rung for name in systems if study.systems[name].rung is not None}
-    rung_systems = {name: {**systems[name], "rung": rung} for name, rung in rungs.items()}
-    margins = [str(value) for value in study.vote_margins]
-    taus = [str(value) for value in study.taus]
-    ladder = {"systems": rung_systems, **typed, "taus": taus, "vote_margins": margins}
-    table("ladder", bool(rungs) or panel is not None, reads(*rungs), ladder)
-    table("arithmetic", panel is not None, typed_arms, {**typed, "taus": taus})
-    contrasts = [c for c in _contrasts(study) if side_at_hand(c["a"]) and side_at_hand(c["b"])]
-    sides = sorted({c[side] for c in contrasts for side in ("a", "b")} & set(systems))
-    settings = {
-        "systems": {name: systems[name] for name in sides},
-        **typed,
-        "contrasts": contrasts,
-        "bootstrap": study.bootstrap.model_dump(mode="json"),
-    }
-    table("contrasts", bool(contrasts), reads(*sides), settings)
-    complete = panel is not None and not arms[systems[panel]["arm"]].partial
-    if study.null is not None:
-        null = {**typed, **study.null.model_dump(mode="json")}
-        table("null", complete and validator is not None, typed_arms, null)
-    table("veto", panel is not None and validator is not None, typed_arms, typed)
-    return tables
-
-
-def _debate_tables(study: DebateStudy) -> dict[str, Table]:
-    """Every table of a debate study."""
-    common: Settings = {
-        "agents": study.agents,
-        "split_seed": study.splits.seed,
-        **study.pool.model_dump(mode="json"),
-    }
-    fixed = {**common, "alphas": [str(alpha) for alpha in study.alphas], "split": study.splits.fixed}
-    settings: dict[str, Settings] = {
-        "rounds": {**fixed, "bootstrap": study.bootstrap.model_dump(mode="json")},
-        "groups": fixed,
-        "stopping": fixed,
-        "wrong_consensus": fixed,
-        "introduced": fixed,
-        "selection": fixed,
-        "baselines": common,
-        "consensus_rounds": common,
-        "weights": {**common, "split": study.splits.fixed},
-        "parse_failures": {"agents": study.agents},
-        "splits": {**common, "alphas": fixed["alphas"], "splits": study.splits.count},
-    }
-    return {name: Table([study.arm], content) for name, content in settings.items()}
-
-
-def _contrasts(study: Study) -> list[dict[str, str]]:
-    wanted = [{"name": c.name, "metric": metric, "a": c.a, "b": c.b} for c in study.contrasts for metric in c.metrics]
-    for block in study.pairwise:
-        wanted += [
-            {"name": block.name, "metric": metric, "a": a, "b": b}
-            for a, b in combinations(block.systems, 2)
-            for metric in block.metrics
-        ]
-    return wanted
 
 
 def missing_settings(plan: RunPlan) -> list[Settings]:

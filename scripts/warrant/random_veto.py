@@ -24,13 +24,17 @@ LOWER_IS_BETTER: Final = frozenset(("se", "cpo_n"))
 
 @dataclass(frozen=True)
 class NullResult:
-    """One metric under the null. `observed` is the controller's own value; p values are one-sided."""
+    """One metric under the null. `observed` is the controller's own value; p values are one-sided.
+
+    distribution: each value that random vetoes can give, its exact probability, and how many draws gave it.
+    """
 
     metric: str
     observed: float | None
     null_mean: float | None
     p_monte_carlo: float | None
     p_exact: float | None
+    distribution: tuple[tuple[float, float, int], ...] = ()
 
 
 def random_veto(
@@ -73,6 +77,11 @@ def random_veto(
                 null_mean=float(sum(mass[j] * Fraction(*value) for j, value in enumerate(values) if value and mass[j])),
                 p_monte_carlo=(1 + int(simulated[as_good].sum())) / (1 + draws),
                 p_exact=float(sum(mass[j] for j in as_good)),
+                distribution=tuple(
+                    (float(Fraction(*value)), float(mass[j]), int(simulated[j]))
+                    for j, value in enumerate(values)
+                    if value and mass[j]
+                ),
             )
         )
     return results

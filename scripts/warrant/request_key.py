@@ -1,7 +1,7 @@
 """The key of a request (v1): SHA-256 of one canonical JSON text, and what tells two requests apart.
 
 In the text: provider, base_url, model, every message, every parameter that is given, the response schema, the
-replicate index and the version. Nothing else: no time, no expiry, no environment. docs/store.md goes field by field.
+replicate index and the version. Nothing else: no time, no expiry, no environment. config/README.md goes field by field.
 """
 
 from __future__ import annotations
@@ -187,12 +187,6 @@ def differing(wanted: Parts, stored: Parts) -> list[str]:
     """Names of the parts that differ or that one of the two has not, in alphabetical order."""
     missing = object()
     return [name for name in sorted({*wanted, *stored}) if wanted.get(name, missing) != stored.get(name, missing)]
-
-
-def likeness(wanted: Parts, stored: Parts) -> int:
-    """Characters that the messages share at the start and at the end."""
-    ours, theirs = canonical_json(wanted["messages"]), canonical_json(stored["messages"])
-    return shared_start(ours, theirs) + shared_start(ours[::-1], theirs[::-1])
 
 
 def shared_start(a: str, b: str) -> int:

@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from warrant import artifact
+from warrant.artifact import field
 from warrant.errors import InputError
 from warrant.sources import read_verified
+
+SIMULATED: Final = "SIMULATED"
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,17 @@ class Step:
                 return read_verified(path, settings), str(settings["name"])
         raise KeyError(role)
 
+    def basis(self) -> str | None:
+        """SIMULATED when the step asks simulated judges or reads an artifact that rests on their answers."""
+        read = [path for files in self.inputs.values() for path in files if path.suffix == ".parquet"]
+        simulated = self.settings.get("simulated", False) or any(map(rests_on_simulation, read))
+        return SIMULATED if simulated else None
+
     def provenance(self) -> dict[str, Any]:
         """What an output rests on: content hashes of the inputs, settings, code and versions."""
+        basis = self.basis()
         return {
+            **({} if basis is None else {"basis": basis}),
             "step": self.name,
             "inputs": {str(p): artifact.file_identity(p) for files in self.inputs.values() for p in files},
             "settings": self.settings,
@@ -50,11 +61,23 @@ class Step:
         }
 
     def write(self, name: str, table: pa.Table) -> None:
-        """Write a named output with its provenance; a table below `tables/` gets a CSV beside it."""
-        path = self.outputs[name]
-        artifact.write(table, path, provenance=self.provenance())
-        if path.parent.name == "tables":
+        """Write a named output with its provenance; a table below `tables/` gets a CSV beside it.
+
+        A table that rests on simulated judges says so in every row, in a last column `basis`.
+        """
+        path, provenance = self.outputs[name], self.provenance()
+        is_table = path.parent.name == "tables"
+        if is_table and "basis" in provenance:
+            about = field("basis", pa.string(), "SIMULATED: rests on simulated judges", nullable=False)
+            table = table.append_column(about, pa.array([provenance["basis"]] * len(table), pa.string()))
+        artifact.write(table, path, provenance=provenance)
+        if is_table:
             artifact.write_csv(table, path.with_suffix(".csv"))
+
+
+def rests_on_simulation(path: Path) -> bool:
+    """Whether an artifact says that it rests on simulated judges."""
+    return artifact.provenance_of(path).get("basis") == SIMULATED
 
 
 def run(main: Callable[[Step], None], *, inputs: Sequence[str], outputs: Sequence[str]) -> None:

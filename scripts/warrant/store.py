@@ -48,19 +48,21 @@ PROJECTION: Final = pa.schema(
         field("returned_model", pa.string(), "the model that the provider says answered"),
         field("provider", pa.string(), "whom the request was sent to", nullable=False),
         field("retries", pa.int64(), "calls before this one", nullable=False),
+        field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),
         field("created_at", pa.timestamp("us", tz="UTC"), "when the answer was there", nullable=False),
     ]
 )
 
 
 class StoreConflict(InputError):
-    """Another body is stored under this key."""
+    """Another body or another status is stored under this key."""
 
 
 class Response(NamedTuple):
     """A terminal response, in the order of the table's columns. Make one with `answer`.
 
-    request: canonical JSON. body: the answer's bytes. usage: JSON text. created_at: microseconds since 1970 UTC.
+    request: canonical JSON. body: the answer's bytes. usage: JSON text. retry_causes: JSON text, of which retries is
+    the sum. created_at: microseconds since 1970 UTC.
     """
 
     request_sha256: str
@@ -73,6 +75,7 @@ class Response(NamedTuple):
     usage: str | None
     returned_model: str | None
     retries: int
+    retry_causes: str | None
     created_at: int
 
 
@@ -87,17 +90,42 @@ def answer(
     finish_reason: str | None = None,
     usage: Mapping[str, Any] | None = None,
     returned_model: str | None = None,
-    retries: int = 0,
+    retry_causes: Mapping[str, int] | None = None,
     created_at: int | None = None,
 ) -> Response:
-    """The response to a request (created now unless told)."""
+    """The response to a request (created now unless told). retry_causes: calls before this one, by why they failed."""
     canonical = request.canonical()
     counted = None if usage is None else canonical_json(usage, "usage")
-    moment = time.time_ns() // 1000 if created_at is None else created_at
-    key, provider, model = key_of(canonical), request.provider, request.model
+    for cause, count in (retry_causes or {}).items():
+        if type(count) is not int or count < 1:
+            raise bad_input("retry_causes", field=cause, found=count, expected="a whole number from 1")
     return Response(
-        key, canonical, provider, model, status, body, finish_reason, counted, returned_model, retries, moment
+        request_sha256=key_of(canonical),
+        request=canonical,
+        provider=request.provider,
+        model=request.model,
+        status=status,
+        body=body,
+        finish_reason=finish_reason,
+        usage=counted,
+        returned_model=returned_model,
+        retries=sum((retry_causes or {}).values()),
+        retry_causes=canonical_json(retry_causes, "retry_causes") if retry_causes else None,
+        created_at=time.time_ns() // 1000 if created_at is None else created_at,
     )
+
+
+def row_sha256(response: Response, body_sha256: str) -> str:
+    """The hash of a row: each column of Response in order, the body by its own hash, as `type:length:bytes`.
+
+    Type and length make the encoding one-to-one: other values, null and empty, a text and its bytes never meet.
+    """
+    encoded = []
+    for value in {**response._asdict(), "body": body_sha256}.values():
+        # surrogateescape: `verify` reads bytes that are no UTF-8 so; what is stored has none
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
+        encoded.append(b"%s:%d:%s" % (type(value).__name__.encode(), len(data), data))
+    return hashlib.sha256(b"".join(encoded)).hexdigest()
 
 
 def encode_body(text: str) -> bytes:
@@ -165,7 +193,8 @@ class Store:
     def put_many(self, given: Iterable[Response]) -> int:
         """Store responses in one transaction, all or none; the number of new ones.
 
-        A key with the same body again is passed over. StoreConflict when it has another one.
+        A key with the same status and body again is passed over, whatever else differs: the first row stays.
+        StoreConflict when it has another status or body.
         """
         new = 0
         with one_line(self.path), self._engine.connect() as connection, begin_writing(connection):
@@ -175,17 +204,20 @@ class Store:
 
     def _insert(self, connection: sa.Connection, given: Sequence[Response]) -> int:
         keys = {response.request_sha256 for response in given}
-        pair = sa.select(responses.c.request_sha256, responses.c.body_sha256)
-        known = {row[0]: row[1] for row in connection.execute(pair.where(responses.c.request_sha256.in_(keys)))}
+        asked = sa.select(responses.c.request_sha256, responses.c.status, responses.c.body_sha256)
+        stored = connection.execute(asked.where(responses.c.request_sha256.in_(keys)))
+        known = {key: (status, body_sha256) for key, status, body_sha256 in stored}
         rows = []
         for response in given:
             key, body_sha256 = response.request_sha256, hashlib.sha256(response.body).hexdigest()
             self._check(response)
             if key not in known:
-                known[key] = body_sha256
-                rows.append({**response._asdict(), "body_sha256": body_sha256})
-            elif known[key] != body_sha256:
-                found, expected = f"a body with SHA-256 {body_sha256}", f"the stored one, {known[key]}"
+                known[key] = response.status, body_sha256
+                hashes = {"body_sha256": body_sha256, "row_sha256": row_sha256(response, body_sha256)}
+                rows.append({**response._asdict(), **hashes})
+            elif known[key] != (response.status, body_sha256):
+                found = f"{response.status}, a body with SHA-256 {body_sha256}"
+                expected = f"what is stored, {' '.join(known[key])}"
                 raise StoreConflict(str(bad_input(self.path, field=key, found=found, expected=expected)))
         if rows:
             connection.execute(sa.insert(responses), rows)
@@ -198,8 +230,6 @@ class Store:
             raise bad_input(self.path, field=f"{key} status", found=response.status, expected=expected)
         if key_of(response.request) != key:
             raise bad_input(self.path, field=key, found="a request with another key", expected="its own")
-        if response.retries < 0:
-            raise bad_input(self.path, field=f"{key} retries", found=response.retries, expected="0 or more")
 
     def count(self) -> int:
         """Number of responses."""

@@ -24,7 +24,8 @@ from warrant.errors import InputError, bad_input
 STATUSES: Final = ("ok", "refusal", "truncated", "empty")
 
 _metadata: Final = sa.MetaData()
-# seq: order of arrival. created_at: microseconds since 1970 UTC. request: canonical JSON. usage: JSON text or null.
+# seq: order of arrival. created_at: microseconds since 1970 UTC. request: canonical JSON. usage and retry_causes: JSON
+# text or null. row_sha256: over every other column but seq (store.row_sha256).
 responses: Final = sa.Table(
     "responses",
     _metadata,
@@ -39,8 +40,10 @@ responses: Final = sa.Table(
     sa.Column("usage", sa.Text),
     sa.Column("returned_model", sa.Text),
     sa.Column("retries", sa.Integer, nullable=False),
+    sa.Column("retry_causes", sa.Text),
     sa.Column("created_at", sa.Integer, nullable=False),
     sa.Column("body_sha256", sa.Text, nullable=False),
+    sa.Column("row_sha256", sa.Text, nullable=False),
 )
 schema_version: Final = sa.Table("schema_version", _metadata, sa.Column("version", sa.Integer, nullable=False))
 
@@ -59,8 +62,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             usage TEXT,
             returned_model TEXT,
             retries INTEGER NOT NULL CHECK (retries >= 0),
+            retry_causes TEXT CHECK ((retry_causes IS NOT NULL) = (retries > 0)),
             created_at INTEGER NOT NULL,
-            body_sha256 TEXT NOT NULL CHECK (length(body_sha256) = 64)
+            body_sha256 TEXT NOT NULL CHECK (length(body_sha256) = 64),
+            row_sha256 TEXT NOT NULL CHECK (length(row_sha256) = 64)
         )""",
         """CREATE TRIGGER responses_no_update BEFORE UPDATE ON responses
             BEGIN SELECT RAISE(ABORT, 'responses are append-only'); END""",
@@ -71,8 +76,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             WHEN EXISTS (SELECT 1 FROM responses WHERE request_sha256 = NEW.request_sha256)
                 OR EXISTS (SELECT 1 FROM responses WHERE seq = NEW.seq)
             BEGIN SELECT RAISE(ABORT, 'responses are append-only'); END""",
+        "CREATE INDEX responses_by_model ON responses (model, provider)",
     ),
-    ("CREATE INDEX responses_by_model ON responses (model, provider)",),
 )
 
 _REASONS: Final = {
@@ -95,6 +100,8 @@ def one_line(path: Path) -> Iterator[None]:
         code = getattr(error.orig, "sqlite_errorcode", None) or 0
         reason = _REASONS.get(code & 0xFF, "SQLite refused")
         raise InputError(f"{path}: {reason} ({' '.join(str(error.orig).split())})") from error
+    except UnicodeDecodeError as error:  # SQLite quotes damaged bytes in a message, which Python then cannot read
+        raise InputError(f"{path}: {_REASONS[sqlite3.SQLITE_CORRUPT]} ({error.reason})") from error
 
 
 def engine(path: Path, timeout: float) -> sa.Engine:

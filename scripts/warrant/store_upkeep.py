@@ -8,10 +8,12 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +21,19 @@ import sqlalchemy as sa
 
 from warrant.artifact import field, file_sha256, type_name
 from warrant.errors import InputError, bad_input
-from warrant.request_key import Difference, Request, differences, differing, key_of, likeness, parse, parts
-from warrant.store import COLUMNS, Response, Store, batched, portions
+from warrant.request_key import (
+    Difference,
+    Parts,
+    Request,
+    canonical_json,
+    differences,
+    differing,
+    key_of,
+    parse,
+    parts,
+    shared_start,
+)
+from warrant.store import COLUMNS, Response, Store, batched, portions, query_lock, row_sha256
 from warrant.store_file import STATUSES, responses
 
 CANDIDATES: Final = 10_000
@@ -38,11 +51,13 @@ EXPORT: Final = pa.schema(
         field("usage", pa.string(), "JSON, as the provider counted"),
         field("returned_model", pa.string(), "the model that the provider says answered"),
         field("retries", pa.int64(), "calls before this one", nullable=False),
+        field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),
         field("created_at", pa.int64(), "microseconds since 1970 UTC", nullable=False),
         field("body_sha256", pa.string(), "SHA-256 of the body", nullable=False),
+        field("row_sha256", pa.string(), "SHA-256 of the row", nullable=False),
     ]
 )
-_ALL: Final = [*COLUMNS, responses.c.body_sha256]
+_ALL: Final = [*COLUMNS, responses.c.body_sha256, responses.c.row_sha256]
 
 
 # --- why a request is not there --------------------------------------------------------------------------------------
@@ -63,34 +78,95 @@ class Explanation:
     stored: int
 
 
-def why_miss(store: Store, request: Request, candidates: int = CANDIDATES) -> Explanation:
-    """Compare a request with the latest `candidates` stored ones, those of its model and provider first.
+def why_miss(store: Store, requests: Iterable[Request], candidates: int = CANDIDATES) -> list[Explanation]:
+    """Compare each request (each key once) with the latest `candidates` stored ones of its model and provider.
 
-    Nearest is: same model and provider, then same model, same provider, neither; then the fewest differing parts;
-    then the most characters of the messages shared at start and end; then the latest.
+    When there are none, with those of its model, else of its provider, else with any. Nearest is: the fewest differing
+    parts; then the most characters of the messages shared at start and end; then the latest.
     """
-    canonical = request.canonical()
-    key = key_of(canonical)
+    wanted = {request.key(): request for request in requests}
     stored = store.count()
-    if store.get_many([key]):
-        return Explanation(key, True, key, [], 0, stored)
-    wanted = parts(canonical)
-    best: tuple[tuple[int, int], list[tuple[str, bytes]]] = ((4, 0), [])
-    examined = 0
-    model, provider = responses.c.model == request.model, responses.c.provider == request.provider
-    for tier, where in enumerate((model & provider, model & ~provider, ~model & provider, ~model & ~provider)):
+    hits = store.get_many(wanted)
+    found = {key: Explanation(key, True, key, [], 0, stored) for key in hits}
+    missing = [(request.model, request.provider, key) for key, request in wanted.items() if key not in hits]
+    for (model, provider), some in groupby(sorted(missing), key=lambda item: item[:2]):
+        compared = _compared(store, model, provider, candidates)
+        for *_, key in some:
+            ours = _stored(key, wanted[key].canonical())
+            nearest = _nearest(ours, compared)
+            unlike = differences(ours.parts, nearest.parts) if nearest else []
+            found[key] = Explanation(key, False, nearest and nearest.key, unlike, len(compared), stored)
+    return [found[key] for key in wanted]
+
+
+class _Stored(NamedTuple):
+    """A stored request, its messages also as text: forwards and backwards, since it is compared many times."""
+
+    key: str
+    parts: Parts
+    text: str
+    backwards: str
+
+
+def _stored(key: str, canonical: bytes) -> _Stored:
+    found = parts(canonical)
+    text = canonical_json(found["messages"])
+    return _Stored(key, found, text, text[::-1])
+
+
+def _compared(store: Store, model: str, provider: str, candidates: int) -> list[_Stored]:
+    same_model, same_provider = responses.c.model == model, responses.c.provider == provider
+    for where in (same_model & same_provider, same_model, same_provider, sa.true()):
         asked = sa.select(responses.c.request_sha256, responses.c.request).where(where)
-        for row in store.stream(asked.order_by(responses.c.seq.desc()).limit(candidates - examined)):
-            examined += 1
-            rank = tier, len(differing(wanted, parts(row.request)))
-            if rank <= best[0]:
-                best = rank, [*(best[1] if rank == best[0] else []), (row.request_sha256, row.request)]
-        if best[1]:
-            break  # a farther tier holds nothing nearer
-    if not best[1]:
-        return Explanation(key, False, None, [], examined, stored)
-    nearest, found = max(best[1], key=lambda item: likeness(wanted, parts(item[1])))
-    return Explanation(key, False, nearest, differences(wanted, parts(found)), examined, stored)
+        latest = store.stream(asked.order_by(responses.c.seq.desc()).limit(candidates))
+        if rows := [_stored(*row) for row in latest]:
+            return rows
+    return []
+
+
+def _nearest(wanted: _Stored, compared: Sequence[_Stored]) -> _Stored | None:
+    counts = [len(differing(wanted.parts, found.parts)) for found in compared]
+    least = min(counts, default=0)
+    fewest = [found for found, count in zip(compared, counts, strict=True) if count == least]
+
+    def shared(found: _Stored) -> int:
+        return shared_start(wanted.text, found.text) + shared_start(wanted.backwards, found.backwards)
+
+    return max(fewest, key=shared, default=None)
+
+
+@dataclass(frozen=True)
+class Misses:
+    """Missing requests that differ from their nearest stored ones in the same parts; the first is the example.
+
+    parts: for each part what is wanted and stored where that is the same for all of them, else its name.
+    """
+
+    parts: list[str]
+    explanations: list[Explanation]
+
+
+def grouped(explanations: Iterable[Explanation]) -> list[Misses]:
+    """The misses by the set of parts that differ, the largest group first."""
+    groups: dict[tuple[str, ...], list[Explanation]] = {}
+    for found in explanations:
+        if not found.hit:
+            groups.setdefault(tuple(map(_name, found.differences)), []).append(found)
+    named = [
+        Misses([_common(column) for column in zip(*(m.differences for m in some), strict=True)], some)
+        for some in groups.values()
+    ]
+    return sorted(named, key=lambda group: -len(group.explanations))
+
+
+def _name(difference: Difference) -> str:
+    """The part, without the place in the messages: that is another for each request."""
+    return "messages" if difference.part.startswith("messages") else difference.part
+
+
+def _common(column: Sequence[Difference]) -> str:
+    same = len(set(column)) == 1 and _name(column[0]) != "messages"
+    return str(column[0]) if same else _name(column[0])
 
 
 # --- whether it is whole ---------------------------------------------------------------------------------------------
@@ -106,26 +182,41 @@ class Verification:
 
 
 def verify(store: Store) -> Verification:
-    """Recompute every key and body hash, and let SQLite check its pages and indexes."""
+    """Recompute every key and hash, and let SQLite check its pages and indexes."""
     counts, damaged = dict.fromkeys(STATUSES, 0), []
     rows = 0
-    with store.reading() as connection:
-        pages = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        damaged += [f"SQLite: {' '.join(line.split())}" for line in pages if line != "ok"]
+    # a query without types: a damaged column may hold what its type cannot
+    asked = sa.text(f"SELECT seq, {', '.join(EXPORT.names)} FROM responses ORDER BY seq")
     try:
-        for row in store.stream(sa.select(responses.c.seq, *_ALL).order_by(responses.c.seq)):
-            rows += 1
-            counts[row.status] = counts.get(row.status, 0) + 1
-            wrong = damage(Response._make(row[1:-1]), row.body_sha256)
-            if wrong:
-                damaged.append(f"row {row.seq}, {row.request_sha256}: {wrong}")
+        with store.reading() as connection, _bytes_kept(connection):
+            pages = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+            damaged += [f"SQLite: {' '.join(line.split())}" for line in pages if line != "ok"]
+            for row in connection.execution_options(yield_per=256).execute(asked):
+                rows += 1
+                counts[row.status] = counts.get(row.status, 0) + 1
+                wrong = damage(Response._make(row[1:-2]), row.body_sha256, row.row_sha256)
+                if wrong:
+                    damaged.append(f"row {row.seq}, {row.request_sha256}: {wrong}")
     except InputError as error:  # a page that SQLite cannot read ends the reading
         damaged.append(str(error))
     return Verification(rows, counts, damaged)
 
 
-def damage(row: Response, body_sha256: str) -> str | None:
-    """What is wrong with a row, if anything."""
+@contextmanager
+def _bytes_kept(connection: sa.Connection) -> Iterator[None]:
+    """Texts that are no UTF-8 are read with surrogates for the wrong bytes; else they would end the reading."""
+    driver: Any = connection.connection.driver_connection
+    driver.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    try:
+        yield
+    finally:
+        driver.text_factory = str
+
+
+def damage(row: Response, body_sha256: str, recorded: str) -> str | None:
+    """What is wrong with a row, if anything; `recorded` is its row_sha256."""
+    if not isinstance(row.request, bytes) or not isinstance(row.body, bytes):
+        return "the request or the body is not bytes"
     if key_of(row.request) != row.request_sha256:
         return f"the stored request has the key {key_of(row.request)}"
     try:
@@ -140,6 +231,10 @@ def damage(row: Response, body_sha256: str) -> str | None:
         return "provider and model are not those of the stored request"
     if row.status not in STATUSES:
         return f"the status is {row.status!r}"
+    if row_sha256(row, body_sha256) != recorded:
+        return f"the row has the SHA-256 {row_sha256(row, body_sha256)}, recorded is {recorded}"
+    if row.retries < 0 or (row.retries > 0) != (row.retry_causes is not None):
+        return f"{row.retries} retries, of the causes {row.retry_causes}"
     return None
 
 
@@ -217,19 +312,17 @@ def _selected(store: Store, selection: Selection) -> Iterator[Any]:
         yield from store.stream(asked.where(responses.c.request_sha256.in_(some)))
 
 
-def import_folder(store: Store, folder: Path) -> Moved:
-    """Merge an exported folder: every file is checked against the hash list before the first row is stored.
+def import_folder(path: Path, folder: Path) -> Moved:
+    """Merge an exported folder into a store, which is made when it is not there.
 
-    All rows or none. Rows that are stored already are passed over; StoreConflict when one has another body.
+    Every file and row is checked before the store is opened or made. All rows or none. Rows that are stored already
+    are passed over; StoreConflict when one has another status or body.
     """
     listed = _listed(folder)
-    for name, (sha256, _) in listed.items():
-        path = folder / name
-        if not path.is_file():
-            raise bad_input(path, found="no such file", expected=f"the file that {HASHES} lists")
-        if file_sha256(path) != sha256:
-            raise bad_input(path, found=f"SHA-256 {file_sha256(path)}", expected=f"{sha256} as {HASHES} lists it")
-    new = store.put_many(row for name, (_, rows) in listed.items() for row in _rows(folder / name, rows))
+    for name, (sha256, rows) in listed.items():
+        _check_file(folder / name, sha256, rows)
+    with query_lock(path), Store(path) as store:
+        new = store.put_many(row for name in listed for row, *_ in _rows(folder / name))
     return Moved(len(listed), sum(rows for _, rows in listed.values()), new)
 
 
@@ -255,23 +348,33 @@ def _listed(folder: Path) -> dict[str, tuple[str, int]]:
     return listed
 
 
-def _rows(path: Path, expected: int) -> Iterator[Response]:
+def _check_file(path: Path, sha256: str, rows: int) -> None:
+    if not path.is_file():
+        raise bad_input(path, found="no such file", expected=f"the file that {HASHES} lists")
+    if file_sha256(path) != sha256:
+        raise bad_input(path, found=f"SHA-256 {file_sha256(path)}", expected=f"{sha256} as {HASHES} lists it")
     number = 0
+    for number, row in enumerate(_rows(path), start=1):
+        wrong = damage(*row)
+        if wrong:
+            raise bad_input(path, row=number, found=wrong, expected="an undamaged response")
+    if number != rows:
+        raise bad_input(path, found=f"{number} rows", expected=f"{rows} as {HASHES} lists")
+
+
+def _rows(path: Path) -> Iterator[tuple[Response, str, str]]:
+    """Each response with the hashes of its body and of its row, as the file has them."""
     try:
         with pq.ParquetFile(path) as file:
-            found = {item.name: type_name(item.type) for item in file.schema_arrow}
-            declared = {item.name: type_name(item.type) for item in EXPORT}
+            found, declared = _columns(file.schema_arrow), _columns(EXPORT)
             if found != declared:
                 raise bad_input(path, found=found, expected=f"the columns {declared}")
             for batch in file.iter_batches(batch_size=512, columns=EXPORT.names):
                 for values in zip(*(batch.column(name).to_pylist() for name in EXPORT.names), strict=True):
-                    number += 1
-                    row = Response._make(values[:-1])
-                    wrong = damage(row, values[-1])
-                    if wrong:
-                        raise bad_input(path, row=number, found=wrong, expected="an undamaged response")
-                    yield row
+                    yield Response._make(values[:-2]), *values[-2:]
     except (pa.ArrowInvalid, OSError) as error:
         raise bad_input(path, found=str(error), expected="a Parquet file of an export") from error
-    if number != expected:
-        raise bad_input(path, found=f"{number} rows", expected=f"{expected} as {HASHES} lists")
+
+
+def _columns(schema: pa.Schema) -> dict[str, str]:
+    return {item.name: type_name(item.type) + ("" if item.nullable else ", never null") for item in schema}

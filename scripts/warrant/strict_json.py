@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from warrant.errors import bad_input
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"key {next(name for name in names if names.count(name) > 1)!r} twice in one object")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"key {name!r} twice in one object")
+        found[name] = value
     return found
+
+
+def _decimal(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:  # no ValueError
+        raise ValueError(f"number {digits} has an exponent that no decimal holds") from None
 
 
 def _constant(name: str) -> Any:
@@ -23,8 +31,8 @@ def _constant(name: str) -> Any:
 
 
 def loads(text: str) -> Any:
-    """Parse one JSON text with decimals exact; ValueError for NaN, Infinity and repeated keys."""
-    return json.loads(text, parse_float=Decimal, parse_constant=_constant, object_pairs_hook=_pairs)
+    """Parse one JSON text with decimals exact; ValueError for NaN, Infinity, repeated keys and huge exponents."""
+    return json.loads(text, parse_float=_decimal, parse_constant=_constant, object_pairs_hook=_pairs)
 
 
 def lines(data: bytes, file: str) -> Iterator[tuple[int, dict[str, Any]]]:

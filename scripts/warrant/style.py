@@ -41,6 +41,12 @@ def figure(width: float = 6.5, height: float = 3.6) -> tuple[Figure, Any]:
     return made, made.add_subplot()
 
 
+def percent(axes: Any, which: str) -> None:
+    """Shares are shown as percentages."""
+    for name in which:
+        getattr(axes, f"{name}axis").set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+
+
 def save(made: Figure, folder: Path, name: str, mark: str | None = None) -> None:
     """Write folder/name in every form; `mark` (a run's notice) is written into the figure."""
     if mark:

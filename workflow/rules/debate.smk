@@ -4,7 +4,7 @@
 rule import_beliefs:
     """Import one arm's outputs as beliefs; the program follows from the format of what is at hand."""
     input:
-        program=lambda wildcards: program(f"import_{arm(wildcards).format}"),
+        program=lambda wildcards: program(arm(wildcards).program),
         sources=lambda wildcards: arm(wildcards).files,
         sample="results/{run}/{study}/sample.parquet",
     output:
@@ -18,7 +18,7 @@ rule import_beliefs:
         "../../envs/warrant.yaml"
     params:
         settings=lambda wildcards: as_json(arm(wildcards).settings),
-        code=lambda wildcards: code(f"import_{arm(wildcards).format}"),
+        code=lambda wildcards: code(arm(wildcards).program),
     shell:
         "python3 {input.program[0]:q} --sources {input.sources:q} --sample {input.sample:q}"
         " --settings {params.settings:q} --code {params.code}"

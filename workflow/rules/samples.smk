@@ -4,7 +4,7 @@
 rule sample:
     """Draw a study's sample; the program and its settings follow from the sample's format."""
     input:
-        program=lambda wildcards: program(f"sample_{study(wildcards).sample.format}"),
+        program=lambda wildcards: program(study(wildcards).sample.program),
         sources=lambda wildcards: study(wildcards).sample.files,
     output:
         sample="results/{run}/{study}/sample.parquet",
@@ -24,7 +24,7 @@ rule sample:
         "../../envs/warrant.yaml"
     params:
         settings=lambda wildcards: as_json(study(wildcards).sample.settings),
-        code=lambda wildcards: code(f"sample_{study(wildcards).sample.format}"),
+        code=lambda wildcards: code(study(wildcards).sample.program),
     shell:
         "python3 {input.program[0]:q} --sources {input.sources:q} --settings {params.settings:q} --code {params.code}"
         " --sample {output.sample:q} --map {output.map:q} --composition {output.composition:q} > {log:q} 2>&1"

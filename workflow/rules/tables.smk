@@ -155,6 +155,8 @@ rule null:
             category="{run}",
             subcategory="{study}",
         ),
+        distribution="results/{run}/{study}/tables/null_distribution.parquet",
+        distribution_csv="results/{run}/{study}/tables/null_distribution.csv",
     log:
         "logs/{run}/{study}/null.log",
     benchmark:
@@ -166,7 +168,8 @@ rule null:
         code=code("table_null"),
     shell:
         "python3 {input.program[0]:q} --sample {input.sample:q} --verdicts {input.verdicts:q}"
-        " --settings {params.settings:q} --code {params.code} --table {output.table:q} > {log:q} 2>&1"
+        " --settings {params.settings:q} --code {params.code} --table {output.table:q}"
+        " --distribution {output.distribution:q} > {log:q} 2>&1"
 
 
 rule veto:
@@ -194,4 +197,31 @@ rule veto:
         code=code("table_veto"),
     shell:
         "python3 {input.program[0]:q} --sample {input.sample:q} --verdicts {input.verdicts:q}"
+        " --settings {params.settings:q} --code {params.code} --table {output.table:q} > {log:q} 2>&1"
+
+
+rule accounting:
+    """Per arm and judge: answers, retries by cause, refusals, cut-off, empty and unparsed answers, usage."""
+    input:
+        program=program("table_accounting"),
+        verdicts=table_inputs("accounting"),
+    output:
+        table="results/{run}/{study}/tables/accounting.parquet",
+        csv=report(
+            "results/{run}/{study}/tables/accounting.csv",
+            caption="../report/accounting.rst",
+            category="{run}",
+            subcategory="{study}",
+        ),
+    log:
+        "logs/{run}/{study}/accounting.log",
+    benchmark:
+        "logs/{run}/{study}/accounting.benchmark.tsv"
+    conda:
+        "../../envs/warrant.yaml"
+    params:
+        settings=table_settings("accounting"),
+        code=code("table_accounting"),
+    shell:
+        "python3 {input.program[0]:q} --verdicts {input.verdicts:q}"
         " --settings {params.settings:q} --code {params.code} --table {output.table:q} > {log:q} 2>&1"

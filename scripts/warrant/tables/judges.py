@@ -55,7 +55,7 @@ CONFUSION: Final = pa.schema(
         field("n", pa.int64(), "claims", nullable=False),
     ]
 )
-_WITH_INTERVAL: Final = ("cpo_c", "ovc_i", "rec_c", "acc_sr", "false_conflict", "accuracy", "cov", "se")
+WITH_INTERVAL: Final = ("cpo_c", "ovc_i", "rec_c", "acc_sr", "false_conflict", "accuracy", "cov", "se")
 
 
 def judges(gold: Labels, systems: Mapping[str, Decisions]) -> pa.Table:
@@ -68,7 +68,7 @@ def _judge(gold: Labels, name: str, system: Decisions) -> dict[str, Any]:
     if not system.partial:
         row["n_parsed"] = int((system.decision != NONE).sum())
         row["macro_f1"] = macro_f1(gold, system.decision)
-    for metric in _WITH_INTERVAL:
+    for metric in WITH_INTERVAL:
         counts = METRICS[metric].counts(gold, system.decision, system.known)
         if counts is None:
             continue

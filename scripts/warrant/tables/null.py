@@ -15,7 +15,7 @@ from warrant.bootstrap import generator
 from warrant.decimals import Arithmetic
 from warrant.labels import CONFLICTING, Labels, directional
 from warrant.metrics import METRICS
-from warrant.random_veto import random_veto
+from warrant.random_veto import NullResult, random_veto
 from warrant.systems import Controlled
 
 SCHEMA: Final = pa.schema(
@@ -40,6 +40,14 @@ SCHEMA: Final = pa.schema(
         field("draws", pa.int64(), "Monte Carlo draws", nullable=False),
     ]
 )
+DISTRIBUTION: Final = pa.schema(
+    [
+        *(SCHEMA.field(name) for name in ("form", "arithmetic", "metric", "tau_e", "tau_f")),
+        field("value", pa.float64(), "a value that random vetoes can give", nullable=False),
+        field("probability", pa.float64(), "its exact probability (hypergeometric)", nullable=False),
+        field("drawn", pa.int64(), "Monte Carlo draws that gave it", nullable=False),
+    ]
+)
 
 
 def null(
@@ -50,7 +58,19 @@ def null(
     draws: int,
     seed: int,
 ) -> pa.Table:
-    """Rows of both forms.
+    """The table alone: see `null_tables`."""
+    return null_tables(gold, panel, published, matched, draws, seed)[0]
+
+
+def null_tables(
+    gold: Labels,
+    panel: Controlled,
+    published: tuple[Decimal, Decimal],
+    matched: Sequence[Decimal],
+    draws: int,
+    seed: int,
+) -> tuple[pa.Table, pa.Table]:
+    """Rows of both forms, and the distributions behind them.
 
     published: thresholds of E and F as the paper pairs them, in its arithmetic; F's own decisions are the
     observation, so vetoes outside E's commits and commits that E never had count for F. matched: thresholds;
@@ -59,7 +79,7 @@ def null(
     """
     if panel.proposal.partial:
         raise ValueError("the random-veto null needs the panel's votes on every claim")
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[dict[str, Any], NullResult]] = []
     tau_e, tau_f = published
     e, f = panel.e(tau_e, "published").decision, panel.f(tau_f, "published").decision
     rows += _rows(gold, "published", "published", tau_e, tau_f, e, f, draws, generator(seed, 0))
@@ -71,7 +91,13 @@ def null(
             observed = np.where(removed, np.int8(CONFLICTING), e).astype(np.int8)
             key = (1, position, int(tau.scaleb(6)))
             rows += _rows(gold, "matched", arithmetic, tau, tau, e, observed, draws, generator(seed, *key))
-    return artifact.from_rows(rows, SCHEMA)
+    keys = ("form", "arithmetic", "metric", "tau_e", "tau_f")
+    distributions = [
+        {**{name: row[name] for name in keys}, "value": value, "probability": probability, "drawn": drawn}
+        for row, result in rows
+        for value, probability, drawn in result.distribution
+    ]
+    return artifact.from_rows([row for row, _ in rows], SCHEMA), artifact.from_rows(distributions, DISTRIBUTION)
 
 
 def _rows(
@@ -84,23 +110,26 @@ def _rows(
     observed: Labels,
     draws: int,
     rng: np.random.Generator,
-) -> list[dict[str, Any]]:
+) -> list[tuple[dict[str, Any], NullResult]]:
     k = int((directional(e) & ~directional(observed)).sum())
     return [
-        {
-            "form": form,
-            "arithmetic": arithmetic,
-            "metric": result.metric,
-            "k": k,
-            "commits": int(directional(e).sum()),
-            "tau_e": float(tau_e),
-            "tau_f": float(tau_f),
-            "baseline": METRICS[result.metric].value(gold, e),
-            "observed": result.observed,
-            "null_mean": result.null_mean,
-            "p_monte_carlo": result.p_monte_carlo,
-            "p_exact": result.p_exact,
-            "draws": draws,
-        }
+        (
+            {
+                "form": form,
+                "arithmetic": arithmetic,
+                "metric": result.metric,
+                "k": k,
+                "commits": int(directional(e).sum()),
+                "tau_e": float(tau_e),
+                "tau_f": float(tau_f),
+                "baseline": METRICS[result.metric].value(gold, e),
+                "observed": result.observed,
+                "null_mean": result.null_mean,
+                "p_monte_carlo": result.p_monte_carlo,
+                "p_exact": result.p_exact,
+                "draws": draws,
+            },
+            result,
+        )
         for result in random_veto(gold, e, observed, k, draws, rng)
     ]
