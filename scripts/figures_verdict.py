@@ -129,7 +129,7 @@ def null(table: Rows, distribution: Rows) -> Figure | None:
 
 def p_text(p: float) -> str:
     """A p value to two significant digits, in the paper's notation."""
-    return f"{p:.1e}" if p < 0.001 else f"{p:.2g}".lstrip("0")
+    return f"{p:.1e}" if 0 < p < 0.001 else f"{p:.2g}".lstrip("0") or "0"
 
 
 def risk_coverage(sweep: Rows) -> Figure | None:

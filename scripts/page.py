@@ -18,6 +18,7 @@ from warrant.captions import CAPTIONS
 from warrant.debate_headlines import debate_headlines
 from warrant.headlines import headlines
 from warrant.step import SIMULATED, Step, rests_on_simulation, run
+from warrant.table_titles import TITLES
 
 MOST_ROWS = 500  # of one table on the page; the files hold all
 
@@ -35,6 +36,12 @@ def cell(value: object) -> str:
     return str(value)
 
 
+def shown(value: object) -> dict[str, str]:
+    """A cell for the template: its text, and the file's value where that has more digits."""
+    text = cell(value)
+    return {"text": text, "value": repr(value)} if isinstance(value, float) and repr(value) != text else {"text": text}
+
+
 def table_view(path: Path) -> dict[str, Any]:
     """A table for the template: columns with their meaning, rows of text; what is simulated says so above it."""
     table = artifact.read(path)
@@ -50,9 +57,15 @@ def table_view(path: Path) -> dict[str, Any]:
         for field in pq.read_schema(path)
         if field.name in table.column_names
     ]
-    rows = [[cell(value) for value in row.values()] for row in table.slice(0, MOST_ROWS).to_pylist()]
-    basis = SIMULATED if simulated else None
-    return {"name": path.stem, "columns": columns, "rows": rows, "total": table.num_rows, "basis": basis}
+    rows = [[shown(value) for value in row.values()] for row in table.slice(0, MOST_ROWS).to_pylist()]
+    return {
+        "name": path.stem,
+        "title": TITLES[path.stem],
+        "columns": columns,
+        "rows": rows,
+        "total": table.num_rows,
+        "basis": SIMULATED if simulated else None,
+    }
 
 
 def figure(path: Path) -> dict[str, str]:
@@ -61,13 +74,20 @@ def figure(path: Path) -> dict[str, str]:
     return {"name": path.stem, "path": str(path.with_suffix("")), "svg": text[text.index("<svg") :]}
 
 
+def embedded(path: Path) -> str:
+    """JSON as it may stand in a script element: no text in it ends the element."""
+    text = path.read_text(encoding="utf-8")
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
 def main(step: Step) -> None:
-    """Write the page from tables, audit and manifest."""
+    """Write the page from tables, figures, cases, audit and manifest."""
     settings = step.settings
     manifest = json.loads(step.input("manifest").read_text(encoding="utf-8"))
     by_study: dict[str, list[Path]] = {name: [] for name in settings["studies"]}
     for path in step.inputs["tables"]:
         by_study[path.parent.parent.name].append(path)
+    cases = {path.parent.name: embedded(path) for path in step.inputs["cases"]}
     words = {"verdict": headlines, "debate": debate_headlines}
     studies = [
         {
@@ -79,6 +99,7 @@ def main(step: Step) -> None:
             ),
             "tables": [table_view(path) for path in paths],
             "basis": SIMULATED if any(map(rests_on_simulation, paths)) else None,
+            "cases": cases.get(name),
         }
         for name, paths in by_study.items()
     ]
@@ -94,6 +115,7 @@ def main(step: Step) -> None:
     context: Mapping[str, Any] = {
         "settings": settings,
         "style": step.input("style").read_text(encoding="utf-8"),
+        "script": step.input("script").read_text(encoding="utf-8"),
         "studies": studies,
         "captions": CAPTIONS,
         "audit": sorted(audit, key=lambda row: (-STATUSES.index(row["status"]), row["worse"])) if audit else [],
@@ -105,4 +127,8 @@ def main(step: Step) -> None:
 
 
 if __name__ == "__main__":
-    run(main, inputs=["template", "style", "manifest", "tables", "figures", "audit"], outputs=["page"])
+    run(
+        main,
+        inputs=["template", "style", "script", "manifest", "tables", "figures", "cases", "audit"],
+        outputs=["page"],
+    )

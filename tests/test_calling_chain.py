@@ -29,7 +29,22 @@ ARMS = ("3opt", "4opt", "certificate")
 STORE = "cache/responses.sqlite"
 JUDGES = "[judge-a, judge-b, judge-c, judge-d]"
 # One study, 30 cases; every request is new to the store of the copy.
-RUN = "extends: smoke\ntitle: Calls\nstudies: {claims: null}\n"
+RUN = """\
+extends: demo
+title: Calls
+studies:
+  claims: null
+  pairs:
+    sample:
+      - format: vitaminc
+        split: data/demo/vitaminc.jsonl
+        mixed: 12
+        controls: {SUPPORTS: 6, REFUTES: 6, NOT ENOUGH INFO: 6}
+        seed: 7
+    bootstrap: {resamples: 100}
+    screening: {resamples: 100, other_deals: 0}
+    risk: {splits: 2}
+"""
 WANTED = [f"results/calls/pairs/responses/{arm}.parquet" for arm in ARMS]
 
 
@@ -117,7 +132,7 @@ def test_an_added_judge_is_asked_alone(project: Path) -> None:
     with (project / "config/models.yaml").open("a", encoding="utf-8") as models:
         models.write("\n" + block.replace("judge-c", "judge-d"))
     (project / "config/runs/calls.yaml").write_text(
-        RUN.replace("{claims: null}", "{claims: null, pairs: {arms: {4opt: {calls: {judges: &j " + JUDGES + "}}}}}"),
+        RUN + "    arms: {4opt: {calls: {judges: " + JUDGES + "}}}\n",
         encoding="utf-8",
     )
     assert after(project) == ({"4opt": 30}, 30)
@@ -126,7 +141,7 @@ def test_an_added_judge_is_asked_alone(project: Path) -> None:
 def test_another_replicate_asks_for_the_new_one(project: Path) -> None:
     """Two replicates instead of one: as many calls again, no stored one repeated."""
     (project / "config/runs/calls.yaml").write_text(
-        RUN.replace("{claims: null}", "{claims: null, pairs: {arms: {3opt: {calls: {replicates: 2}}}}}"),
+        RUN + "    arms: {3opt: {calls: {replicates: 2}}}\n",
         encoding="utf-8",
     )
     assert after(project) == ({"3opt": 90}, 90)
@@ -199,10 +214,8 @@ TARGET = "results/calls/pairs/responses/4opt.parquet"
 
 def many_calls(folder: Path, latency: str) -> None:
     """One arm with 3,600 requests."""
-    arm = "{arms: {4opt: {calls: {replicates: " + str(REPLICATES) + "}}}}"
-    (folder / "config/runs/calls.yaml").write_text(
-        RUN.replace("{claims: null}", "{claims: null, pairs: " + arm + "}"), encoding="utf-8"
-    )
+    arms = f"    arms: {{4opt: {{calls: {{replicates: {REPLICATES}}}}}}}\n"
+    (folder / "config/runs/calls.yaml").write_text(RUN + arms, encoding="utf-8")
     text = (folder / "config/models.yaml").read_text(encoding="utf-8")
     text = text.replace("provider: simulated\n", f'provider: simulated\n  latency: "{latency}"\n')
     (folder / "config/models.yaml").write_text(text, encoding="utf-8")

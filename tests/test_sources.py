@@ -522,3 +522,18 @@ def test_needed_by_says_which_studies_use_a_source(project: Path, committed: dic
                 elif name in used:
                     used[name].add(f"{path.stem}/{study}")
     assert {name: set(source.needed_by.split()) for name, source in committed.items()} == used
+
+
+@pytest.mark.parametrize(
+    ("licence", "may"),
+    [
+        ("MIT", True),
+        ("CC BY-SA 3.0", True),
+        ("CC BY-NC 4.0", False),
+        ("MIT; benchmark text under its own licence", False),
+        ("", False),
+    ],
+)
+def test_only_a_licence_that_is_known_to_allow_it_lets_text_be_passed_on(licence: str, may: bool) -> None:
+    """What is not known to be free is not shown: non-commercial, mixed and missing licences."""
+    assert replace(PINNED, licence=licence).redistributable is may

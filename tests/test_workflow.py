@@ -203,7 +203,7 @@ def test_added_optional_source_runs_its_import_tables_and_page(project: Path) ->
     place.write_bytes(data)
     jobs = planned(project, "--config", "runs=late")
     jobs.pop("source", None)  # the file put there may be taken into the cache
-    assert jobs == Counter(["verdicts", *TABLES_OF_3OPT, "figures_verdict", "manifest", "page"])
+    assert jobs == Counter(["verdicts", *TABLES_OF_3OPT, "figures_verdict", "cases", "manifest", "page"])
     second = snakemake(project, "--config", "runs=late")
     assert second.returncode == 0, second.stdout + second.stderr
     assert "panel/3opt" in (project / "results/late/pairs/tables/judges.csv").read_text(encoding="utf-8")

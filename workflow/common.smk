@@ -143,6 +143,27 @@ def run_figures(wildcards):
     return found
 
 
+def run_cases(wildcards):
+    """Cases of a run's verdict studies."""
+    return [
+        f"results/{wildcards.run}/{name}/cases.json"
+        for name, plan in PLANS[wildcards.run].studies.items()
+        if plan.kind == "verdict" and plan.arms
+    ]
+
+
+def case_settings(wildcards):
+    """Settings of a study's cases: what controllers need, and whether texts may be shown."""
+    return as_json({**study(wildcards).cases, "text": shows_text(study(wildcards))})
+
+
+def shows_text(plan):
+    """Whether the licences of everything that a study reads let its texts be passed on, or text=true was said."""
+    read = [plan.sample, *plan.arms.values(), *(item.render for item in plan.calls.values())]
+    names = {source["name"] for prepared in read for source in prepared.settings["sources"]}
+    return SETTINGS.text or all(SOURCES[name].redistributable for name in names & set(SOURCES))
+
+
 def figure_tables(wildcards):
     """Tables of a verdict study that figures are drawn from."""
     return [

@@ -31,6 +31,7 @@ class Workflow(Block):
         default=["demo", "paper", "panel"], description="runs to build; each is a file in config/runs"
     )
     replay: bool = Field(default=False, description="ask nobody in any run: stored answers only")
+    text: bool = Field(default=False, description="show texts on the page whatever the licences of the sources say")
     strict_audit: bool = Field(default=False, description="fail when an audit status is worse than the committed one")
 
 

@@ -14,7 +14,7 @@ from warrant.blocks import AveritecSample, Calls, Import, PanelImport, Run, Samp
 from warrant.debate_blocks import DebateStudy
 from warrant.errors import InputError, bad_input
 from warrant.judge_blocks import Judge
-from warrant.plan_tables import Settings, Table, debate_tables, verdict_tables
+from warrant.plan_tables import Settings, Table, case_settings, debate_tables, verdict_tables
 from warrant.sources import Source
 
 AtHand = Callable[[Source], bool]
@@ -61,6 +61,7 @@ class StudyPlan:
     tables: dict[str, Table]
     missing: list[Missing] = field(default_factory=list)
     calls: dict[str, Called] = field(default_factory=dict)
+    cases: Settings = field(default_factory=dict)
 
     @property
     def outputs(self) -> str:
@@ -183,7 +184,7 @@ class _Planner:
                 readers = [table for table, plan in defined.items() if arm in plan.arms]
                 unbuilt = [table for table in readers if table not in tables]
                 missing.append(Missing(name, what, readers, unbuilt, without))
-        return StudyPlan(name, study.kind, sample, arms, tables, missing, calls)
+        return StudyPlan(name, study.kind, sample, arms, tables, missing, calls, case_settings(study, at_hand))
 
     def profiles(self, study: Study) -> Table:
         """The table of lengths: of prompts too, where the template is at hand."""

@@ -29,6 +29,12 @@ def verdict_tables(study: Study, arms: Mapping[str, bool]) -> dict[str, Table]:
     return {**known.rates(), **known.controllers(), **known.thresholds(), **known.structure(), **known.answers()}
 
 
+def case_settings(study: Study, arms: Mapping[str, bool]) -> Settings:
+    """What the case browser needs of a study: the typed panel, and its controllers' thresholds."""
+    known = _AtHand(study, arms)
+    return {**known.typed, "taus": known.taus, "vote_margins": known.margins}
+
+
 class _AtHand:
     """A study's systems, panel and validator as far as their arms are at hand."""
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 from warrant.errors import InputError, bad_input
 
 MIRROR_VARIABLE: Final = "WARRANT_MIRROR"
+REDISTRIBUTABLE: Final = frozenset(("MIT", "Apache-2.0", "CC0-1.0", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0"))
 Say = Callable[[str], None]
 
 
@@ -41,6 +42,11 @@ class Source:
     needed_by: str
     optional: bool
     about: str
+
+    @property
+    def redistributable(self) -> bool:
+        """Whether its licence lets anybody pass its text on; one that is not known does not."""
+        return self.licence in REDISTRIBUTABLE
 
     @property
     def pin(self) -> str:

@@ -70,15 +70,41 @@ rule manifest:
         " --manifest {output.manifest:q} > {log:q} 2>&1"
 
 
+rule cases:
+    """Every case of a verdict study: what judges, certificate and controllers say; texts where licences allow."""
+    input:
+        program=program("cases"),
+        sample="results/{run}/{study}/sample.parquet",
+        verdicts=lambda wildcards: [
+            f"results/{wildcards.run}/{wildcards.study}/verdicts/{name}.parquet" for name in study(wildcards).arms
+        ],
+    output:
+        cases="results/{run}/{study}/cases.json",
+    log:
+        "logs/{run}/{study}/cases.log",
+    benchmark:
+        "logs/{run}/{study}/cases.benchmark.tsv"
+    conda:
+        "../../envs/warrant.yaml"
+    params:
+        settings=case_settings,
+        code=code("cases"),
+    shell:
+        "python3 {input.program[0]:q} --sample {input.sample:q} --verdicts {input.verdicts:q}"
+        " --settings {params.settings:q} --code {params.code} --cases {output.cases:q} > {log:q} 2>&1"
+
+
 rule page:
     """The report that people read: one self-contained HTML page."""
     input:
         program=program("page"),
         template="workflow/report/page.html.j2",
         style="workflow/report/page.css",
+        script="workflow/report/page.js",
         manifest="results/{run}/manifest.json",
         tables=run_tables,
         figures=run_figures,
+        cases=run_cases,
         audit=lambda wildcards: f"results/{wildcards.run}/audit.parquet" if BLOCKS[wildcards.run].audit else [],
     output:
         page=report("results/{run}/report.html", caption="../report/page.rst", category="{run}"),
@@ -92,6 +118,6 @@ rule page:
         settings=lambda wildcards: as_json(run_settings(wildcards)),
         code=code("page"),
     shell:
-        "python3 {input.program[0]:q} --template {input.template:q} --style {input.style:q}"
-        " --manifest {input.manifest:q} --tables {input.tables:q} --figures {input.figures:q} --audit {input.audit:q}"
+        "python3 {input.program[0]:q} --template {input.template:q} --style {input.style:q} --script {input.script:q}"
+        " --manifest {input.manifest:q} --tables {input.tables:q} --figures {input.figures:q} --cases {input.cases:q} --audit {input.audit:q}"
         " --settings {params.settings:q} --code {params.code} --page {output.page:q} > {log:q} 2>&1"

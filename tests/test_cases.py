@@ -1,0 +1,93 @@
+"""The case browser: tags count what the tables count; without leave no word of a source is in a record."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import LADDER, Study, rows, studies
+
+from warrant.cases import TAGS, Source, records
+from warrant.labels import CONFLICTING, NAMES, NONE, directional
+from warrant.tables.ladder import arithmetic_cases, controllers
+from warrant.tables.veto import veto
+
+MARGINS = [Decimal("0.5")]
+SECRET = "a word of the source"
+
+
+def source(study: Study) -> Source:
+    """A sample and two arms that say SECRET wherever they say anything."""
+    sample = [
+        {"stratum": "s", "gold": NAMES[gold], "text": f"{SECRET} {case}", "evidence": [SECRET]}
+        for case, gold in enumerate(study.gold.tolist())
+    ]
+    answer: dict[str, Any] = {
+        "model": "a", "confidence": Decimal("0.90"), "round": 0, "replicate": 0, "parse_status": "ok", "reason": None,
+        "reasoning": SECRET, "text": SECRET, "verdict": "support",
+    }  # fmt: skip
+    subclaim = {
+        "text": SECRET,
+        "material": True,
+        "evidence_state": "mixed",
+        "evidence_ids": ["E1"],
+        "rationale": SECRET,
+    }
+    certificate = {**answer, "subclaims": [subclaim], "stated_verdict": "conflicting"}
+    arms = {
+        "4opt": [{**answer, "case_id": case} for case in range(len(sample))],
+        "certificate": [{**certificate, "case_id": case} for case in range(len(sample))],
+    }
+    return Source(sample, arms, study.panel, LADDER, MARGINS)
+
+
+@settings(max_examples=80)
+@given(studies(claims=st.integers(0, 12), judges=st.integers(1, 3)))
+def test_tags_count_what_the_tables_count(study: Study) -> None:
+    """CPO commits, wrong commits, arithmetic cases and vetoes of CPO commits; and every controller's decision."""
+    found = records(source(study), study.gold, True)
+    known, proposal = study.panel.votes.known, study.panel.proposal.decision
+    committed = directional(proposal) & known
+    assert [case["id"] for case in found if "cpo" in case["tags"]] == np.flatnonzero(
+        committed & (study.gold == CONFLICTING)
+    ).tolist()
+    assert [case["id"] for case in found if "wrong" in case["tags"]] == np.flatnonzero(
+        committed & (proposal != study.gold)
+    ).tolist()
+    different = {row["case_id"] for row in rows(arithmetic_cases(study.gold, study.panel, LADDER))}
+    assert {case["id"] for case in found if "arithmetic" in case["tags"]} == different
+    for case in found:
+        assert set(case["tags"]) <= set(TAGS)
+        assert ("panel" in case) == bool(known[case["id"]])
+        for _, name, _ in controllers(study.panel, LADDER, MARGINS) if "panel" in case else ():
+            decided = [NAMES[study.panel.named(name, each).decision[case["id"]]] for each in ("exact", "published")]
+            assert case["controllers"][name] == list(dict.fromkeys(decided))
+        votes = {vote for vote in study.panel.votes.label[case["id"]].tolist() if vote != NONE}
+        assert ("disagreeing" in case["tags"]) == (len(votes) > 1 and bool(known[case["id"]]))
+        assert "rescued" not in case["tags"] or {"vetoed", "wrong"} <= set(case["tags"])
+    if study.panel.mixed is not None and known.all():
+        (hit,) = [row for row in rows(veto(study.gold, study.panel))
+                  if (row["flag"], row["population"]) == ("material_mixed", "cpo_commits")]  # fmt: skip
+        assert hit["k"] == sum(bool(case.get("mixed")) for case in found if "cpo" in case["tags"])
+
+
+@given(studies(claims=st.integers(0, 5), judges=st.integers(1, 2)))
+def test_without_leave_no_word_of_a_source_is_shown(study: Study) -> None:
+    """Ids, labels, verdicts, states and cited ids stay; claims, evidence, reasoning and subclaims do not."""
+    shown = json.dumps(records(source(study), study.gold, False))
+    assert SECRET not in shown
+    assert len(study.gold) == 0 or '"cites": ["E1"]' in shown
+    assert len(study.gold) == 0 or SECRET in json.dumps(records(source(study), study.gold, True))
+
+
+def test_cases_without_a_panel_have_answers_only() -> None:
+    """A study without a typed panel: no proposal, no controller, no tag that needs one."""
+    rows_ = [{"stratum": "s", "gold": "support", "text": "t", "evidence": None}]
+    (case,) = records(Source(rows_, {}, None, LADDER, MARGINS), np.array([0], dtype=np.int8), True)
+    assert case["controllers"] == {}
+    assert case["answers"] == case["tags"] == case["evidence"] == []
+    assert "panel" not in case
