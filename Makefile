@@ -2,11 +2,12 @@
 PYTHON ?= python3
 CORES ?= 8
 ARGS ?=
+RUN ?= demo
 python := .venv/bin/python
 snakemake := $(python) -m snakemake --cores $(CORES)
 code := scripts tests benchmarks
 
-.PHONY: default environment fetch smoke paper test quick-test lint format lock clean
+.PHONY: default environment fetch smoke paper price retry test quick-test lint format lock clean
 
 default: environment
 	$(snakemake) $(ARGS)
@@ -28,6 +29,12 @@ smoke: environment  ## the continuous integration subset
 
 paper: environment  ## the verdict study from its public release; fetches what it needs
 	$(snakemake) --config runs=paper
+
+price: environment  ## make price RUN=demo: calls, stored calls, tokens and an upper bound of the cost; asks nobody
+	$(snakemake) --quiet all --config runs=$(RUN) -- price
+
+retry: environment  ## make retry RUN=demo: ask again for the answers that did not come, and for nothing else
+	$(snakemake) --config runs=$(RUN) --forcerun query
 
 test: environment
 	$(python) -m pytest $(ARGS)

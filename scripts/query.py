@@ -1,21 +1,32 @@
-"""Ask for the answers to an arm's requests that the store does not hold, and write the projection of all of them."""
+"""Ask for the answers to an arm's requests that the store does not hold, and write the projection of all of them.
+
+Exit status: 0 every answer is there (or may be missing: `allow_missing`); 1 bad input, or answers are missing; 130
+stopped by Ctrl-C or SIGTERM, with all that was answered stored.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 
-from warrant import requests, responses
+from warrant import requests, responses, spend
 from warrant.errors import InputError, bad_input
+from warrant.limits import Limits
 from warrant.providers import provider_for
-from warrant.query import Question, ask, by_judge, unanswered
+from warrant.query import Asking, Judge, Outcome, Question, by_judge, stopped_by_signals, unanswered
 from warrant.step import Step, run
 from warrant.store import Store, query_lock
 
-SHOWN = 10  # of the answers that did not come
+SHOWN: Final = 10  # of the answers that did not come
+INTERRUPTED: Final = 130
+
+Calls = Sequence[tuple[str, requests.Call]]
 
 
 def say(line: str) -> None:
@@ -29,10 +40,11 @@ def main(step: Step) -> None:
     calls = list(requests.read(path))
     questions = [Question(key, call.judge, call.request) for key, call in calls]
     place = Path(settings["store"])
+    may_miss = bool(settings.get("allow_missing", False))
     if settings["replay"]:
         with Store(place, create=False) as store:
             missing = unanswered(questions, store)
-            if missing:
+            if missing and not may_miss:
                 found = f"{len(missing)} of {len(questions)} responses missing ({', '.join(by_judge(missing))})"
                 expected = f"all of them in a replay (why: python scripts/store.py why-miss {place} {path})"
                 raise bad_input(place, found=found, expected=expected)
@@ -41,34 +53,83 @@ def main(step: Step) -> None:
     with query_lock(place), Store(place) as store:
         missing = unanswered(questions, store)
         say(f"{len(questions):,} requests, {len(questions) - len(missing):,} stored, {len(missing):,} to ask")
-        providers = {name: provider_for(transport) for name, transport in settings["judges"].items()}
-        failures = asyncio.run(ask(missing, providers, store, settings["in_flight"], say))
-        if failures:
-            for failure in failures[:SHOWN]:
-                say(f"{failure.question.judge}, {failure.question.key}: {failure.cause}")
-            raise InputError(
-                f"{path}: {len(failures)} of {len(questions)} answers did not come; run again to ask for them"
-            )
+        if missing:
+            outcome = asyncio.run(_ask(missing, settings, store))
+            left = len(unanswered(missing, store))
+            if outcome.interrupted:
+                say(f"query: stopped; {len(missing) - left:,} answers were stored, {left:,} are left for another run")
+                raise SystemExit(INTERRUPTED)
+            _report(outcome, left, f"{path}: {left:,} of {len(questions):,} answers did not come", may_miss)
         _project(step, calls, store)
 
 
-def _project(step: Step, calls: list[tuple[str, requests.Call]], store: Store) -> None:
-    """Write one response for each request, in the order of the requests."""
+async def _ask(missing: Sequence[Question], settings: Mapping[str, Any], store: Store) -> Outcome:
+    """Ask what is missing, within the limits and caps that the settings state."""
+    transports: Mapping[str, Mapping[str, Any]] = settings["judges"]
+    unpriced = bool(settings.get("allow_unpriced", False))
+    asked = sorted({question.judge for question in missing})
+    prices = {name: spend.price_of(name, transports[name], allow_unpriced=unpriced) for name in asked}
+    budget = spend.budget_of(settings, store.reservations(str(settings.get("run", ""))))
+    judges = {
+        name: Judge(
+            provider_for(transports[name]),
+            limits_of(transports[name], settings["in_flight"]),
+            prices[name],
+            transports[name].get("max_output_tokens"),
+        )
+        for name in asked
+    }
+    retries = int(settings.get("retries", 1))
+    asking = Asking(missing, judges, store, settings["in_flight"], say, retries=retries, budget=budget)
+    with stopped_by_signals(asking):
+        return await asking.run()
+
+
+def limits_of(transport: Mapping[str, Any], in_flight: int) -> Limits:
+    """A judge's limits; in flight, the run's where its block has none."""
+    return Limits(
+        transport.get("in_flight") or in_flight,
+        transport.get("requests_per_minute"),
+        transport.get("tokens_per_minute"),
+    )
+
+
+def _report(outcome: Outcome, left: int, line: str, may_miss: bool) -> None:
+    """Name failures; InputError while answers are missing, unless they may be."""
+    for failure in outcome.failures[:SHOWN]:
+        say(f"{failure.question.judge}, {failure.question.key}: {failure.cause}")
+    if len(outcome.failures) > SHOWN:
+        say(f"and {len(outcome.failures) - SHOWN:,} more")
+    if left and not may_miss:
+        stopped = "; ".join(f"{judge} was stopped: {reason}" for judge, reason in outcome.stopped.items())
+        raise InputError(f"{line}; run again to ask for them" + (f" ({stopped})" if stopped else ""))
+
+
+def _project(step: Step, calls: Calls, store: Store) -> None:
+    """Write one response for each request, in the order of the requests; an infra_error where no answer is stored."""
     stored = {row["request_sha256"]: row for row in store.table(key for key, _ in calls).to_pylist()}
     columns = [item.name for item in responses.SCHEMA if item.name not in {field.name for field in requests.IDENTITY}]
-    rows = [
-        {
-            "request_sha256": key,
-            "case_id": call.case_id,
-            "model": call.judge,
-            "round": call.round,
-            "replicate": call.request.replicate,
-            **{name: stored[key][name] for name in columns},
-        }
-        for key, call in calls
-    ]
+    rows = []
+    for key, call in calls:
+        none = {"status": "infra_error", "provider": call.request.provider, "retries": 0}
+        found = stored.get(key, none)
+        rows.append(
+            {
+                "request_sha256": key,
+                "case_id": call.case_id,
+                "model": call.judge,
+                "round": call.round,
+                "replicate": call.request.replicate,
+                **{name: found.get(name) for name in columns},
+            }
+        )
     step.write("responses", pa.Table.from_pylist(rows, schema=responses.SCHEMA))
 
 
 if __name__ == "__main__":
-    run(main, inputs=["requests"], outputs=["responses"])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # outside the event loop it is as Ctrl-C
+    try:
+        run(main, inputs=["requests"], outputs=["responses"])
+    except KeyboardInterrupt:
+        say("query: stopped; nothing that was reported is lost")
+        raise SystemExit(INTERRUPTED) from None

@@ -27,10 +27,10 @@ SEEDS = (
 
 def check_laws(text: str) -> None:
     """No text raises; what is usable is whole and in range; what is not says why; text that is JSON needs no scan."""
-    from warrant.certificates import STATES, deterministic_verdict
+    from warrant.certificates import deterministic_verdict
     from warrant.decimals import from_units, to_units
     from warrant.json_object import Repair, Unusable, find_object
-    from warrant.labels import CONTRACTS
+    from warrant.labels import CONTRACTS, STATES
     from warrant.parse_verdict import parse_certificate, parse_verdict
 
     for contract in CONTRACTS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -232,15 +233,18 @@ def query_command(folder: Path, responses: str = TARGET) -> list[str]:
     return [*program, "--responses", responses]
 
 
-def killed(command: list[str], folder: Path, seconds: float, group: bool) -> str:
-    """Start a command, kill -9 it (or it and its children) after a time; what it had said."""
+def killed(command: list[str], folder: Path, seconds: float, group: bool, after: str = "") -> str:
+    """Start a command, kill -9 it (or it and its children) some time after it says `after`; what it had said."""
     environment = {"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C"}
     with (folder / "said.txt").open("w+", encoding="utf-8") as said:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
         )
+        while after not in (folder / "said.txt").read_text(encoding="utf-8") and process.poll() is None:
+            time.sleep(0.01)  # how long starting takes depends on the machine
         time.sleep(seconds)
-        (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it was done
+            (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
         process.wait()
         said.seek(0)
         return said.read()
@@ -259,8 +263,8 @@ def contents(folder: Path, path: str = TARGET) -> list[dict[str, Any]]:
 def test_kill_9_at_50_random_moments(project: Path, tmp_path: Path) -> None:
     """No response that was reported is lost, none is there twice, the store is whole, the end is that of a quiet run.
 
-    40 kills hit the query program, 10 hit Snakemake: five times alone (its job goes on as an orphan, which the next run
-    waits for), five times with its job.
+    40 kills hit the query program. Then 10 hit Snakemake: five times alone (its job goes on as an orphan, which the
+    next run waits for), five times with its job.
     """
     quiet = Path(shutil.copytree(project, tmp_path / "quiet"))
     many_calls(quiet, "0")
@@ -270,22 +274,20 @@ def test_kill_9_at_50_random_moments(project: Path, tmp_path: Path) -> None:
     rng = random.Random(20261201)
     moments: Counter[bool] = Counter()
     held = stored(project)
-    orders = ["program"] * KILLS["program"] + ["snakemake"] * KILLS["snakemake"]
-    rng.shuffle(orders)
-    for number, order in enumerate(orders):
-        if order == "program":
-            said = killed(query_command(project), project, rng.uniform(0.1, 0.9), group=True)
-            reports = reported(said)
-        else:
-            command = [sys.executable, "-m", "snakemake", "--cores", "2", "--config", "runs=calls", "--", TARGET]
-            killed(command, project, rng.uniform(0.5, 4.0), group=number % 2 == 0)
-            reports = 0  # its job's log may belong to the job after it
+    for _ in range(KILLS["program"]):
+        after = rng.choice(["", "to ask", "to ask", "to ask"])
+        said = killed(query_command(project), project, rng.uniform(0.0, 0.6), group=True, after=after)
         now = stored(project)  # the store can be read at once, whatever was being written
-        assert now >= held + reports
+        assert now >= held + reported(said)
         moments[now > held] += 1
         held = now
     assert moments[True] >= 15  # the kills did hit runs that were storing
     assert held < 210 + TOTAL  # and the last one did not hit a run that was done
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--config", "runs=calls", "--", TARGET]
+    for number in range(KILLS["snakemake"]):
+        killed(command, project, rng.uniform(0.5, 4.0), group=number % 2 == 0)
+        assert stored(project) >= held
+        held = stored(project)
     edit(project / "config/models.yaml", 'latency: "0.08"', 'latency: "0"')
     run(project, TARGET)
     assert contents(project) == contents(quiet)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mistakes import json_lines, mutated, unless_refused
 
 from warrant import artifact, certificates, sample, strict_json, verdicts
-from warrant.certificates import STATES, certificate_rows, deterministic_verdict, read_flags
+from warrant.certificates import certificate_rows, deterministic_verdict, read_flags
 from warrant.errors import InputError
 from warrant.imported import Imported, Known, verdict_defaults
-from warrant.labels import CODES, NONE
+from warrant.labels import CODES, NONE, STATES
 from warrant.parse_verdict import parse_certificate
 from warrant.sample import Case
 

@@ -50,6 +50,7 @@ def response(number: int = 0, text: str | None = SAID, status: str = "ok", **mor
         "finish_reason": "stop",
         "usage": '{"input":1}',
         "returned_model": "model-1",
+        "returned_provider": None,
         "provider": "someone",
         "retries": 2,
         "retry_causes": '{"429":2}',
@@ -245,7 +246,10 @@ def test_what_is_not_usable_is_not_flagged(parse: Any) -> None:
     [
         ({"case_id": 3}, ("row 2", "field case_id", "found 3", "0 to 2")),
         ({"case_id": -1}, ("row 2", "field case_id", "found -1", "0 to 2")),
-        ({"status": "fine"}, ("row 2", "field status", "'fine'", "ok, refusal, truncated, empty, infra_error")),
+        (
+            {"status": "fine"},
+            ("row 2", "field status", "'fine'", "ok, refusal, truncated, empty, wrong_model, infra_error"),
+        ),
         ({"text_repair": "nul"}, ("row 2", "field text_repair", "'nul'", "None, surrogate, utf8")),
     ],
 )

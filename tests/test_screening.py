@@ -30,9 +30,8 @@ from strategies import ballot, ballots, claims_of, codes, golds, masks, names, r
 
 from warrant import artifact, certificates, sample, screening, verdicts
 from warrant.bootstrap import generator, multiplicities
-from warrant.certificates import STATES
 from warrant.imported import verdict_defaults
-from warrant.labels import CODES, Labels, Mask
+from warrant.labels import CODES, STATES, Labels, Mask
 from warrant.panel import Votes
 from warrant.sample import Case
 from warrant.screening import (

@@ -29,6 +29,7 @@ from warrant.errors import InputError
 from warrant.request_key import Request
 from warrant.store import (
     PROJECTION,
+    Reservation,
     Response,
     Store,
     StoreConflict,
@@ -77,8 +78,8 @@ def reply(number: int, body: bytes | None = None, **changed: Any) -> Response:
 
 def full(number: int, **changed: Any) -> Response:
     """A response without nulls."""
-    about = {"finish_reason": "stop", "usage": {"n": number}, "returned_model": "m-1"}
-    return reply(number, **{**about, "retry_causes": {"timeout": 1, "429": 2}, **changed})
+    about = {"finish_reason": "stop", "usage": {"n": number}, "returned_model": "m-1", "returned_provider": "q"}
+    return reply(number, **{**about, "raw": b'{"a": 1}\xff', "retry_causes": {"timeout": 1, "429": 2}, **changed})
 
 
 @pytest.fixture
@@ -135,24 +136,29 @@ def test_what_is_put_is_got(store: Store) -> None:
         reply(2, b"", status="empty"),
         reply(3, status="refusal"),
         reply(4, status="truncated"),
+        reply(5, status="wrong_model", returned_model="another", raw=b""),
     ]
-    assert store.put_many(given) == 4
+    assert store.put_many(given) == 5
     keys = [item.request_sha256 for item in given]
-    found = store.get_many([keys[2], "0" * 64, keys[0], keys[0], keys[1], keys[3]])
-    assert list(found) == [keys[2], keys[0], keys[1], keys[3]]
+    found = store.get_many([keys[2], "0" * 64, keys[0], keys[0], keys[1], keys[3], keys[4]])
+    assert list(found) == [keys[2], keys[0], keys[1], keys[3], keys[4]]
     assert [found[key] for key in keys] == given
     assert found[keys[0]].usage == '{"a":0.5,"b":1}'
     assert (found[keys[0]].retries, found[keys[0]].retry_causes) == (3, '{"429":2,"timeout":1}')
     assert (found[keys[1]].retries, found[keys[1]].retry_causes) == (0, None)
-    assert store.count() == 4
+    assert (found[keys[4]].raw, found[keys[1]].raw) == (b"", None)
+    assert store.count() == 5
     assert store.get_many([]) == {}
+    assert store.known([*keys, "0" * 64, keys[0]]) == set(keys)
 
 
 def test_more_keys_than_a_batch(store: Store) -> None:
     """Batches are a matter of speed only."""
     given = [reply(number) for number in range(1203)]
     assert store.put_many(given) == 1203
-    assert list(store.get_many(item.request_sha256 for item in reversed(given)).values()) == given[::-1]
+    keys = [item.request_sha256 for item in reversed(given)]
+    assert list(store.get_many(keys).values()) == given[::-1]
+    assert store.known(keys[:1001]) == set(keys[:1001])
 
 
 def test_the_same_again_is_nothing_and_another_answer_is_an_error(store: Store) -> None:
@@ -175,7 +181,7 @@ def test_the_same_again_is_nothing_and_another_answer_is_an_error(store: Store) 
 def test_what_is_no_answer_is_never_stored(store: Store, refused: Any) -> None:
     """An infrastructure error, an unknown status, a request under another's key."""
     for status in ("infra_error", "", "OK"):
-        with refused("status", repr(status), "expected one of ok, refusal, truncated, empty"):
+        with refused("status", repr(status), "expected one of ok, refusal, truncated, empty, wrong_model"):
             store.put(reply(1, status=status))
     with refused("a request with another key"):
         store.put(reply(1)._replace(request=reply(2).request))
@@ -194,7 +200,8 @@ def test_what_is_no_answer_is_never_stored(store: Store, refused: Any) -> None:
         "DELETE FROM responses",
         "INSERT OR REPLACE INTO responses SELECT * FROM responses",
         "REPLACE INTO responses SELECT seq + 1, request_sha256, request, provider, model, status, x'00', finish_reason,"
-        " usage, returned_model, retries, retry_causes, created_at, body_sha256, row_sha256 FROM responses",
+        " usage, returned_model, returned_provider, retries, retry_causes, created_at, raw, body_sha256, row_sha256"
+        " FROM responses",
     ],
 )
 def test_triggers_refuse_any_change(store: Store, statement: str) -> None:
@@ -204,6 +211,30 @@ def test_triggers_refuse_any_change(store: Store, statement: str) -> None:
         other.execute(statement)
     other.close()
     assert store.get_many([reply(1).request_sha256]) == {reply(1).request_sha256: reply(1)}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE reservations SET amount = '0'",
+        "DELETE FROM reservations",
+        "INSERT OR REPLACE INTO reservations SELECT * FROM reservations",
+    ],
+)
+def test_reservations_are_kept_as_they_were_made(store: Store, statement: str) -> None:
+    """In their order, by run; committed with responses or alone, all or none; nobody changes one."""
+    rows = [Reservation(f"{n:064}", "live", "m", "reserved", "0.10", "USD", n) for n in range(3)]
+    store.put_many([], rows)
+    store.put_many([reply(1)], [rows[0]._replace(kind="settled", amount="-0.050"), rows[0]._replace(run="other")])
+    assert store.reservations("live") == [*rows, rows[0]._replace(kind="settled", amount="-0.050")]
+    assert store.reservations("none") == []
+    with pytest.raises(InputError):
+        store.put_many([reply(2)], [rows[0]._replace(kind="spent")])
+    assert store.count() == 1
+    with sqlite3.connect(store.path) as other, pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        other.execute(statement)
+    other.close()
+    assert len(store.reservations("live")) == 4
 
 
 @settings(max_examples=25)
@@ -572,11 +603,11 @@ def test_verify_names_every_damaged_row(store: Store) -> None:
 @pytest.mark.parametrize("column", [*Response._fields, "body_sha256", "row_sha256"])
 def test_verify_names_a_row_changed_in_any_column(store: Store, column: str) -> None:
     """Another value, bytes that are no UTF-8, another type, a value for null and null for a value; the rest is read."""
-    changes = [f"CAST({column} || 'x' AS {'BLOB' if column in ('request', 'body') else 'TEXT'})", "CAST(x'ff' AS TEXT)"]
-    changes += [f"CAST({column} || '' AS {'TEXT' if column in ('request', 'body') else 'BLOB'})", "1.5"]
+    kind, other = ("BLOB", "TEXT") if column in ("request", "body", "raw") else ("TEXT", "BLOB")
+    changes = [f"CAST({column} || 'x' AS {kind})", "CAST(x'ff' AS TEXT)", f"CAST({column} || '' AS {other})", "1.5"]
     if column in ("retries", "created_at"):
         changes += [f"{column} + 1"]
-    if column in ("finish_reason", "usage", "returned_model", "retry_causes"):
+    if column in ("finish_reason", "usage", "returned_model", "returned_provider", "retry_causes", "raw"):
         changes += ["NULL"]
     store.put_many([full(n) for n in range(len(changes) + 1)])
     store.put_many([reply(99), reply(100)])
@@ -604,9 +635,10 @@ def test_rows_that_differ_have_different_hashes(rows: list[tuple[str, str | None
 
 def test_the_hash_of_a_row_stays_what_it_is() -> None:
     """Stores and exports carry it: computed here by hand, as docs/store.md describes it."""
-    row = reply(1, retry_causes={"429": 1})
+    row = reply(1, retry_causes={"429": 1}, raw=b"all of it")
     body_sha256 = hashlib.sha256(row.body).hexdigest()
-    values = [row.request_sha256, row.request, "p", "m", "ok", body_sha256, None, None, None, 1, '{"429":1}', 1]
+    values = [row.request_sha256, row.request, "p", "m", "ok", body_sha256, None, None, None, None, 1, '{"429":1}', 1]
+    values.append(b"all of it")
     names = {str: "str", bytes: "bytes", int: "int", type(None): "NoneType"}
     text = [(names[type(v)], v.decode() if isinstance(v, bytes) else str(v)) for v in values]
     expected = hashlib.sha256("".join(f"{name}:{len(v)}:{v}" for name, v in text).encode()).hexdigest()

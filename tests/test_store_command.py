@@ -137,7 +137,7 @@ def test_export_and_import(run: Any, path: Path, tmp_path: Path) -> None:
     assert run("import", other, out).stdout == "5 responses in 1 files, 5 new\n"
     assert run("import", other, out).stdout == "5 responses in 1 files, 0 new\n"
     done = run("verify", other)
-    line = "5 responses (5 ok, 0 refusal, 0 truncated, 0 empty), 0 damaged\n"
+    line = "5 responses (5 ok, 0 refusal, 0 truncated, 0 empty, 0 wrong_model), 0 damaged\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, line, "")
 
 
@@ -204,8 +204,8 @@ def rewrite(folder: Path, column: str, value: Any) -> None:
 
 CHANGED = {
     "request_sha256": "0" * 64, "request": b"{}", "provider": "q", "model": "q", "status": "refusal", "body": b"q",
-    "finish_reason": "q", "usage": "{}", "returned_model": "q", "retries": 1, "retry_causes": '{"429":1}',
-    "created_at": 7, "body_sha256": "0" * 64, "row_sha256": "0" * 64,
+    "finish_reason": "q", "usage": "{}", "returned_model": "q", "returned_provider": "q", "raw": b"q", "retries": 1,
+    "retry_causes": '{"429":1}', "created_at": 7, "body_sha256": "0" * 64, "row_sha256": "0" * 64,
 }  # fmt: skip
 
 

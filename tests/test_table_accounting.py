@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from warrant.tables.accounting import accounting, table
 
-STATUSES = ("ok", "refusal", "truncated", "empty", "infra_error")
+STATUSES = ("ok", "refusal", "truncated", "empty", "wrong_model", "infra_error")
+COUNTED = ("answered", "refusals", "truncated", "empty", "wrong_model", "infra_errors")
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def test_every_answer_is_counted_once(rows: list[dict[str, Any]]) -> None:
     for item in found:
         mine = [other for other in rows if other["model"] == item["model"]]
         assert item["requests"] == len(mine)
-        assert len(mine) == sum(item[name] for name in ("answered", "refusals", "truncated", "empty", "infra_errors"))
+        assert len(mine) == sum(item[name] for name in COUNTED)
         assert item["unparsed"] == sum(r["status"] == "ok" and r["parse_status"] == "invalid" for r in mine)
         assert item["repaired"] == sum(r["parse_status"] == "repaired:fenced" for r in mine)
 

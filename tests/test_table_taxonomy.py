@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from strategies import GOLD, ballot, ballots, claims_of, codes, golds, hidden_votes, masks, names, row, rows, taus
 
 from warrant import artifact, certificates, release, sample, verdicts
-from warrant.certificates import STATES, deterministic_verdict
+from warrant.certificates import deterministic_verdict
 from warrant.decimals import ONE, to_units
 from warrant.imported import Known, verdict_defaults
 from warrant.intervals import wilson
-from warrant.labels import Labels, Mask
+from warrant.labels import STATES, Labels, Mask
 from warrant.panel import Votes
 from warrant.sample import Case
 from warrant.tables.taxonomy import CATEGORIES, SCHEMA, structural_category, taxonomy

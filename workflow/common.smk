@@ -97,6 +97,33 @@ def query_settings(wildcards):
     return as_json({**settings, "replay": settings["replay"] or SETTINGS.replay})
 
 
+def all_calls():
+    """Run, study, arm and how judges are asked, of every configured run."""
+    return [
+        (run, study_name, arm_name, item)
+        for run, plan in PLANS.items()
+        for study_name, study_plan in plan.studies.items()
+        for arm_name, item in study_plan.calls.items()
+    ]
+
+
+def run_requests():
+    """Every request of the configured runs."""
+    return [f"results/{run}/{name}/requests/{item}.parquet" for run, name, item, _ in all_calls()]
+
+
+def price_settings():
+    """Settings of a price: those of the first query, with the judges of all."""
+    queries = [item.query for *_, item in all_calls()]
+    judges = {judge: transport for query in queries for judge, transport in query["judges"].items()}
+    return as_json({**queries[0], "judges": judges}) if queries else as_json({})
+
+
+def price_store():
+    """The store of the configured runs' answers."""
+    return next((item.query["store"] for *_, item in all_calls()), "cache/responses.sqlite")
+
+
 def table_inputs(name):
     """Input function: the verdict or belief files that a table reads."""
 

@@ -299,12 +299,20 @@ def _kind(study: object) -> str:
 AnyStudy = Annotated[Annotated[Study, Tag("verdict")] | Annotated[DebateStudy, Tag("debate")], Discriminator(_kind)]
 
 
+Money = Annotated[Decimal, Field(gt=0, decimal_places=6)]
+
+
 class Responses(Block):
     """Where a run's answers are kept, and whether anybody is asked."""
 
     store: str = Field(default="cache/responses.sqlite", description="the response store, never deleted by a run")
     replay: bool = Field(default=False, description="ask nobody: an answer that is not stored is an error")
     in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(default=16, description="most calls at a time")
+    retries: Annotated[int, Field(ge=0, le=20)] = Field(default=1, description="most repeated calls for one answer")
+    allow_missing: bool = Field(default=False, description="go on where an answer did not come; it stays unusable")
+    cap: Money | None = Field(default=None, description="most that the run may spend, worst case included")
+    currency: str = Field(default="USD", description="of caps and prices")
+    allow_unpriced: bool = Field(default=False, description="ask judges without a price; they count towards no cap")
 
 
 class Run(Block):

@@ -13,12 +13,11 @@ from warrant import artifact, strict_json
 from warrant.artifact import field
 from warrant.errors import bad_input
 from warrant.imported import Imported, Known, Row, complete, confidence, label, once, one_of, text
-from warrant.labels import CODES, NONE, Labels, Mask
+from warrant.labels import CODES, NONE, STATES, Labels, Mask
 from warrant.verdicts import SCHEMA as VERDICTS
 
 # json_object.Reason has it too; what reads flags is not to depend on how answers are parsed
 NO_MATERIAL: Final = "no_material_subclaim"
-STATES: Final = ("supports", "refutes", "insufficient", "mixed")
 SUBCLAIM: Final = pa.struct(
     [
         pa.field("text", pa.string()),

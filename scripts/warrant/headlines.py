@@ -16,6 +16,9 @@ def headlines(tables: Mapping[str, Rows]) -> list[str]:
         *_controllers(tables.get("ladder", ())),
         *_veto(tables.get("veto", ())),
         *_null(tables.get("null", ())),
+        *_equal_coverage(tables.get("sweep_summary", ())),
+        *_screening(tables.get("screening_contrast", ())),
+        *_risk(tables.get("risk", ())),
         *_arithmetic(tables.get("arithmetic")),
     ]
     return [sentence for sentence in found if sentence]
@@ -25,6 +28,17 @@ def share(value: float) -> str:
     """.416: a share to three places, as the field prints it."""
     text = f"{value:.3f}"
     return text[1:] if text.startswith("0") else text
+
+
+def signed(value: float) -> str:
+    """+.416 or -.416: a difference of shares."""
+    text = f"{value:+.3f}"
+    return text[0] + text[1:].removeprefix("0")
+
+
+def probability(value: float) -> str:
+    """.059, or that it is below the last place shown."""
+    return "below .001" if value < 0.0005 else share(value)
 
 
 def one(rows: Rows, **wanted: object) -> Mapping[str, Any] | None:
@@ -93,9 +107,42 @@ def _null(rows: Rows) -> list[str]:
         sentences.append(
             f"Against {_count(row['k'], 'random veto', 'random vetoes')} at the same threshold ({row['tau_e']:.2f}), "
             f"the validator's selective error of {share(row['observed'])} has a one-sided exact p of "
-            f"{share(row['p_exact'])}."
+            f"{probability(row['p_exact'])}."
         )
     return sentences
+
+
+def _equal_coverage(rows: Rows) -> list[str]:
+    row = one(rows, controller="F-E", arithmetic="exact")
+    if row is None or any(row[name] is None for name in ("mean_se", "low", "high", "support_low", "support_high")):
+        return []
+    return [
+        f"Where a threshold with and without the veto have the same coverage ({share(row['support_low'])} to "
+        f"{share(row['support_high'])}), the veto changes mean selective error by {signed(row['mean_se'])} (95% "
+        f"interval {signed(row['low'])} to {signed(row['high'])})."
+    ]
+
+
+def _screening(rows: Rows) -> list[str]:
+    row = one(rows, a="confidence", b="structure")
+    if row is None or any(row[name] is None for name in ("auprc_a", "auprc_b", "delta", "refit_low", "refit_high")):
+        return []
+    return [
+        f"Telling conflicts among directional outputs has an average precision of {share(row['auprc_a'])} from stated "
+        f"confidence and {share(row['auprc_b'])} from the certificate's structure: {signed(row['delta'])}, 95% "
+        f"interval {signed(row['refit_low'])} to {signed(row['refit_high'])} with every model fitted again."
+    ]
+
+
+def _risk(rows: Rows) -> list[str]:
+    exact = [row for row in rows if row["arithmetic"] == "exact"]
+    if not exact:
+        return []
+    row = min(exact, key=lambda row: row["alpha"])
+    return [
+        f"A controller chosen on one half of the claims to override conflicts on at most {share(row['alpha'])} of all "
+        f"claims does so more often on the other half in {row['violations']} of {row['splits']} splits."
+    ]
 
 
 def _arithmetic(rows: Rows | None) -> list[str]:

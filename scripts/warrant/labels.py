@@ -26,6 +26,15 @@ CONTRACTS: Final = {
     "certificate": frozenset(GOLD),
 }
 
+# What answers are asked to say: verdict words, and the evidence states of a certificate's subclaims.
+ASKED: Final = {
+    "SUPPORTS": "support",
+    "REFUTES": "refute",
+    "NOT_ENOUGH_INFO": "insufficient",
+    "CONFLICTING": "conflicting",
+}
+STATES: Final = ("supports", "refutes", "insufficient", "mixed")
+
 
 def directional(labels: Labels) -> Mask:
     """True where a label commits to a direction (support or refute)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,13 +10,13 @@ from typing import Any, Final
 from warrant.certificates import unknown_evidence
 from warrant.errors import bad_input
 from warrant.imported import Imported, Known
-from warrant.json_object import Repair
+from warrant.json_object import Repair, in_order
 from warrant.parse_verdict import ParsedCertificate, ParsedVerdict, parse_certificate, parse_verdict
 
 Row = dict[str, Any]
 CARRIED: Final = (
     "request_sha256", "case_id", "model", "round", "replicate", "status", "text", "finish_reason", "usage",
-    "returned_model", "provider", "retries", "retry_causes",
+    "returned_model", "returned_provider", "provider", "retries", "retry_causes",
 )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def _row(response: Mapping[str, Any], parsed: ParsedVerdict | ParsedCertificate 
     if parsed is None:
         return row | {"parse_status": "invalid", "reason": response["status"]}
     if response["text_repair"] is not None and parsed.reason is None:
-        parsed = replace(parsed, repairs=_with(parsed.repairs, Repair(response["text_repair"])))
+        parsed = replace(parsed, repairs=in_order({*parsed.repairs, Repair(response["text_repair"])}))
     return row | {
         "parse_status": parsed.parse_status,
         "reason": parsed.reason,
@@ -54,11 +54,6 @@ def _row(response: Mapping[str, Any], parsed: ParsedVerdict | ParsedCertificate 
         "confidence": parsed.confidence,
         "reasoning": parsed.reasoning,
     }
-
-
-def _with(repairs: Sequence[Repair], repair: Repair) -> tuple[Repair, ...]:
-    """The codes with one more, each once, in the order in which a status lists them."""
-    return tuple(code for code in Repair if code in {*repairs, repair})
 
 
 def flag_certificate(out: Imported, file: str, number: int, row: Mapping[str, Any], known: Known) -> None:

@@ -14,20 +14,14 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from warrant.certificates import STATES, deterministic_verdict, material_states
+from warrant.certificates import deterministic_verdict, material_states
 from warrant.decimals import ONE, from_units, to_units
 from warrant.json_object import JsonObject, Reason, Repair, Unusable, find_object
-from warrant.labels import CONTRACTS
+from warrant.labels import ASKED, CONTRACTS, STATES
 
 MOST_DIGITS: Final = 1000  # of a stated confidence, trailing zeros included
 LONGEST_LABEL: Final = 100
 
-ASKED: Final = {
-    "SUPPORTS": "support",
-    "REFUTES": "refute",
-    "NOT_ENOUGH_INFO": "insufficient",
-    "CONFLICTING": "conflicting",
-}
 # Variants by their folded form (see `_folded`).
 ALIASES: Final = {
     "supports": "support",

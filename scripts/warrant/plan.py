@@ -211,6 +211,7 @@ class _Planner:
         }
         query: Settings = {
             **self.run.responses.model_dump(mode="json"),
+            "run": self.name,
             "judges": {judge: block.transport() for judge, block in judges.items()},
         }
         return Called(Prepared("render", files, render), query), []

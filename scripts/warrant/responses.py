@@ -16,7 +16,7 @@ from warrant.artifact import field
 from warrant.errors import bad_input
 from warrant.requests import IDENTITY
 
-STATUSES: Final = ("ok", "refusal", "truncated", "empty", "infra_error")
+STATUSES: Final = ("ok", "refusal", "truncated", "empty", "wrong_model", "infra_error")
 TEXT_REPAIRS: Final = (None, "surrogate", "utf8")
 SCHEMA: Final = pa.schema(
     [
@@ -27,6 +27,7 @@ SCHEMA: Final = pa.schema(
         field("finish_reason", pa.string(), "as the provider named it"),
         field("usage", pa.string(), "JSON, as the provider counted"),
         field("returned_model", pa.string(), "the model that the provider says answered"),
+        field("returned_provider", pa.string(), "whom an intermediary says it passed the request to"),
         field("provider", pa.string(), "whom the request was sent to", nullable=False),
         field("retries", pa.int64(), "calls before this answer", nullable=False),
         field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),

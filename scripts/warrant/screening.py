@@ -25,11 +25,11 @@ import numpy.typing as npt
 from warrant import artifact
 from warrant.bootstrap import multiplicities
 from warrant.certificates import SCHEMA as CERTIFICATES
-from warrant.certificates import STATES, material_states
+from warrant.certificates import material_states
 from warrant.decimals import ONE
 from warrant.errors import bad_input
 from warrant.intervals import Interval, normal_quantile
-from warrant.labels import CONFLICTING, INSUFFICIENT, Labels, Mask, directional
+from warrant.labels import CONFLICTING, INSUFFICIENT, STATES, Labels, Mask, directional
 from warrant.panel import Votes
 
 Floats = npt.NDArray[np.float64]

@@ -7,6 +7,7 @@ power loss the last commits could be gone, though reported and paid for; the syn
 call of seconds. What was being written at the time vanishes whole. On a full disk the transaction is rolled back.
 
 The file is append-only (triggers refuse UPDATE, DELETE and REPLACE); infra_error is no answer and is never stored.
+Beside the responses it keeps what calls may cost, reserved before each (`warrant.spend`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import sqlalchemy as sa
 from warrant.artifact import field
 from warrant.errors import InputError, bad_input
 from warrant.request_key import Request, canonical_json, key_of
-from warrant.store_file import STATUSES, begin_writing, engine, migrate, one_line, responses
+from warrant.store_file import STATUSES, begin_writing, engine, migrate, one_line, reservations, responses
 from warrant.store_file import query_lock as query_lock
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ PROJECTION: Final = pa.schema(
         field("finish_reason", pa.string(), "as the provider named it"),
         field("usage", pa.string(), "JSON, as the provider counted"),
         field("returned_model", pa.string(), "the model that the provider says answered"),
+        field("returned_provider", pa.string(), "whom an intermediary says it passed the request to"),
         field("provider", pa.string(), "whom the request was sent to", nullable=False),
         field("retries", pa.int64(), "calls before this one", nullable=False),
         field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),
@@ -62,7 +64,7 @@ class Response(NamedTuple):
     """A terminal response, in the order of the table's columns. Make one with `answer`.
 
     request: canonical JSON. body: the answer's bytes. usage: JSON text. retry_causes: JSON text, of which retries is
-    the sum. created_at: microseconds since 1970 UTC.
+    the sum. created_at: microseconds since 1970 UTC. raw: what the provider sent, whole, where it was kept.
     """
 
     request_sha256: str
@@ -74,12 +76,29 @@ class Response(NamedTuple):
     finish_reason: str | None
     usage: str | None
     returned_model: str | None
+    returned_provider: str | None
     retries: int
     retry_causes: str | None
     created_at: int
+    raw: bytes | None
 
 
 COLUMNS: Final = [responses.c[name] for name in Response._fields]
+
+
+class Reservation(NamedTuple):
+    """An amount that a call may cost (`reserved`), or that is added to it once it is known (`settled`, `released`).
+
+    model: the judge. amount: exact decimal text, negative where a call costs less than was reserved.
+    """
+
+    request_sha256: str
+    run: str
+    model: str
+    kind: str
+    amount: str
+    currency: str
+    created_at: int
 
 
 def answer(
@@ -90,8 +109,10 @@ def answer(
     finish_reason: str | None = None,
     usage: Mapping[str, Any] | None = None,
     returned_model: str | None = None,
+    returned_provider: str | None = None,
     retry_causes: Mapping[str, int] | None = None,
     created_at: int | None = None,
+    raw: bytes | None = None,
 ) -> Response:
     """The response to a request (created now unless told). retry_causes: calls before this one, by why they failed."""
     canonical = request.canonical()
@@ -109,9 +130,11 @@ def answer(
         finish_reason=finish_reason,
         usage=counted,
         returned_model=returned_model,
+        returned_provider=returned_provider,
         retries=sum((retry_causes or {}).values()),
         retry_causes=canonical_json(retry_causes, "retry_causes") if retry_causes else None,
         created_at=time.time_ns() // 1000 if created_at is None else created_at,
+        raw=raw,
     )
 
 
@@ -190,8 +213,8 @@ class Store:
         """Store a response; it is committed when this returns. False when it was stored already."""
         return self.put_many([response]) == 1
 
-    def put_many(self, given: Iterable[Response]) -> int:
-        """Store responses in one transaction, all or none; the number of new ones.
+    def put_many(self, given: Iterable[Response], reserved: Sequence[Reservation] = ()) -> int:
+        """Store responses (and reservations) in one transaction, all or none; the number of new responses.
 
         A key with the same status and body again is passed over, whatever else differs: the first row stays.
         StoreConflict when it has another status or body.
@@ -200,6 +223,8 @@ class Store:
         with one_line(self.path), self._engine.connect() as connection, begin_writing(connection):
             for some in batched(given, KEYS_AT_ONCE):
                 new += self._insert(connection, some)
+            if reserved:
+                connection.execute(sa.insert(reservations), [item._asdict() for item in reserved])
         return new
 
     def _insert(self, connection: sa.Connection, given: Sequence[Response]) -> int:
@@ -235,6 +260,21 @@ class Store:
         """Number of responses."""
         with self.reading() as connection:
             return int(connection.execute(sa.select(sa.func.count()).select_from(responses)).scalar_one())
+
+    def reservations(self, run: str) -> list[Reservation]:
+        """A run's reservations in their order."""
+        asked = sa.select(*(reservations.c[name] for name in Reservation._fields)).where(reservations.c.run == run)
+        with self.reading() as connection:
+            return [Reservation._make(row) for row in connection.execute(asked.order_by(reservations.c.seq))]
+
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Those of the keys that a response is stored under."""
+        found: set[str] = set()
+        with self.reading() as connection:
+            for some in batched(dict.fromkeys(keys), KEYS_AT_ONCE):
+                asked = sa.select(responses.c.request_sha256).where(responses.c.request_sha256.in_(some))
+                found.update(connection.execute(asked).scalars())
+        return found
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Response]:
         """The stored responses among the keys, in the order of the keys, from one snapshot."""
@@ -292,12 +332,12 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def portions(rows: Iterable[Any], most: int = ROWS_AT_ONCE, size: int = BYTES_AT_ONCE) -> Iterator[list[Any]]:
-    """Lists of rows (each with request and body) of at most `most` rows, closed when they reach `size` bytes."""
+    """Lists of rows (each with request, body and raw) of at most `most` rows, closed when they reach `size` bytes."""
     some: list[Any] = []
     held = 0
     for row in rows:
         some.append(row)
-        held += len(row.request) + len(row.body)
+        held += len(row.request) + len(row.body) + len(row.raw or b"")
         if len(some) == most or held >= size:
             yield some
             some, held = [], 0

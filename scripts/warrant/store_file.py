@@ -21,11 +21,11 @@ from sqlalchemy.pool import QueuePool
 
 from warrant.errors import InputError, bad_input
 
-STATUSES: Final = ("ok", "refusal", "truncated", "empty")
+STATUSES: Final = ("ok", "refusal", "truncated", "empty", "wrong_model")
 
 _metadata: Final = sa.MetaData()
 # seq: order of arrival. created_at: microseconds since 1970 UTC. request: canonical JSON. usage and retry_causes: JSON
-# text or null. row_sha256: over every other column but seq (store.row_sha256).
+# text or null. raw: what the provider sent, whole. row_sha256: over every other column but seq (store.row_sha256).
 responses: Final = sa.Table(
     "responses",
     _metadata,
@@ -39,11 +39,26 @@ responses: Final = sa.Table(
     sa.Column("finish_reason", sa.Text),
     sa.Column("usage", sa.Text),
     sa.Column("returned_model", sa.Text),
+    sa.Column("returned_provider", sa.Text),
     sa.Column("retries", sa.Integer, nullable=False),
     sa.Column("retry_causes", sa.Text),
     sa.Column("created_at", sa.Integer, nullable=False),
+    sa.Column("raw", sa.LargeBinary),
     sa.Column("body_sha256", sa.Text, nullable=False),
     sa.Column("row_sha256", sa.Text, nullable=False),
+)
+# What calls may cost and did cost (warrant.spend): the amounts of a run add up to what it has spent at most.
+reservations: Final = sa.Table(
+    "reservations",
+    _metadata,
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("request_sha256", sa.Text, nullable=False),
+    sa.Column("run", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("amount", sa.Text, nullable=False),
+    sa.Column("currency", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Integer, nullable=False),
 )
 schema_version: Final = sa.Table("schema_version", _metadata, sa.Column("version", sa.Integer, nullable=False))
 
@@ -56,14 +71,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             request BLOB NOT NULL CHECK (typeof(request) = 'blob'),
             provider TEXT NOT NULL,
             model TEXT NOT NULL,
-            status TEXT NOT NULL CHECK (status IN ('ok', 'refusal', 'truncated', 'empty')),
+            status TEXT NOT NULL CHECK (status IN ('ok', 'refusal', 'truncated', 'empty', 'wrong_model')),
             body BLOB NOT NULL CHECK (typeof(body) = 'blob'),
             finish_reason TEXT,
             usage TEXT,
             returned_model TEXT,
+            returned_provider TEXT,
             retries INTEGER NOT NULL CHECK (retries >= 0),
             retry_causes TEXT CHECK ((retry_causes IS NOT NULL) = (retries > 0)),
             created_at INTEGER NOT NULL,
+            raw BLOB CHECK (raw IS NULL OR typeof(raw) = 'blob'),
             body_sha256 TEXT NOT NULL CHECK (length(body_sha256) = 64),
             row_sha256 TEXT NOT NULL CHECK (length(row_sha256) = 64)
         )""",
@@ -77,6 +94,24 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
                 OR EXISTS (SELECT 1 FROM responses WHERE seq = NEW.seq)
             BEGIN SELECT RAISE(ABORT, 'responses are append-only'); END""",
         "CREATE INDEX responses_by_model ON responses (model, provider)",
+        """CREATE TABLE reservations (
+            seq INTEGER PRIMARY KEY,
+            request_sha256 TEXT NOT NULL CHECK (length(request_sha256) = 64),
+            run TEXT NOT NULL,
+            model TEXT NOT NULL,
+            kind TEXT NOT NULL CHECK (kind IN ('reserved', 'settled', 'released')),
+            amount TEXT NOT NULL CHECK (typeof(amount) = 'text'),
+            currency TEXT NOT NULL,
+            created_at INTEGER NOT NULL
+        )""",
+        """CREATE TRIGGER reservations_no_update BEFORE UPDATE ON reservations
+            BEGIN SELECT RAISE(ABORT, 'reservations are append-only'); END""",
+        """CREATE TRIGGER reservations_no_delete BEFORE DELETE ON reservations
+            BEGIN SELECT RAISE(ABORT, 'reservations are append-only'); END""",
+        """CREATE TRIGGER reservations_no_replace BEFORE INSERT ON reservations
+            WHEN EXISTS (SELECT 1 FROM reservations WHERE seq = NEW.seq)
+            BEGIN SELECT RAISE(ABORT, 'reservations are append-only'); END""",
+        "CREATE INDEX reservations_by_run ON reservations (run)",
     ),
 )
 

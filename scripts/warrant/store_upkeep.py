@@ -50,9 +50,11 @@ EXPORT: Final = pa.schema(
         field("finish_reason", pa.string(), "as the provider named it"),
         field("usage", pa.string(), "JSON, as the provider counted"),
         field("returned_model", pa.string(), "the model that the provider says answered"),
+        field("returned_provider", pa.string(), "whom an intermediary says it passed the request to"),
         field("retries", pa.int64(), "calls before this one", nullable=False),
         field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),
         field("created_at", pa.int64(), "microseconds since 1970 UTC", nullable=False),
+        field("raw", pa.binary(), "what the provider sent, whole, where it was kept"),
         field("body_sha256", pa.string(), "SHA-256 of the body", nullable=False),
         field("row_sha256", pa.string(), "SHA-256 of the row", nullable=False),
     ]

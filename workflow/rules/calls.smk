@@ -47,3 +47,20 @@ rule query:
     shell:
         "python3 {input.program[0]:q} --requests {input.requests:q} --settings {params.settings:q}"
         " --code {params.code} --responses {output.responses:q} > {log:q} 2>&1"
+
+
+rule price:
+    """See the price first: what the calls that are not stored may cost at most. Asks nobody."""
+    input:
+        program=program("price"),
+        requests=run_requests(),
+    log:
+        "logs/price.log",
+    conda:
+        "../../envs/warrant.yaml"
+    params:
+        settings=price_settings(),
+        store=price_store(),
+    shell:
+        "python3 {input.program[0]:q} --requests {input.requests:q} --store {params.store:q}"
+        " --settings {params.settings:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"

@@ -13,7 +13,11 @@ from warrant.request_key import Request
 
 
 class Completion(NamedTuple):
-    """A terminal answer: a status of the store and the bytes of the answer, with what the provider says of it."""
+    """A terminal answer: a status of the store and the bytes of the answer, with what the provider says of it.
+
+    raw: the whole body of the provider's response, with all that has no place of its own (response id, system
+    fingerprint, log-probabilities). returned_provider: whom an intermediary says it passed the request to.
+    """
 
     status: str
     body: bytes
@@ -21,17 +25,40 @@ class Completion(NamedTuple):
     usage: Mapping[str, Any] | None = None
     returned_model: str | None = None
     retry_causes: Mapping[str, int] | None = None
+    raw: bytes | None = None
+    returned_provider: str | None = None
 
 
 class InfraError(Exception):
-    """No answer came, after whatever retries the provider makes. Never stored: a later run asks again."""
+    """No answer came. Never stored: a later run asks again."""
+
+
+class TransientError(InfraError):
+    """No answer came and another attempt may bring one: a transport error, 408, 409, 429, 5xx, an error body.
+
+    cause: a short code, as retries are counted by: an HTTP status, connect (nobody was reached), timeout, reset,
+    bad_body, error_body. retry_after: seconds, where the provider said so.
+    """
+
+    def __init__(self, cause: str, retry_after: float | None = None, said: str = "") -> None:
+        """What happened, how long to wait, and the provider's own words."""
+        super().__init__(f"{cause}: {said}" if said else cause)
+        self.cause = cause
+        self.retry_after = retry_after
+
+
+class StopModel(InfraError):
+    """No call of this judge can succeed (400, 401, 403, 404, exhausted credit): it is asked nothing more now."""
 
 
 class Provider(Protocol):
-    """Completes requests, several at a time."""
+    """Completes requests, several at a time; one attempt each, never a retry of its own.
+
+    One that holds connections has `async def close(self) -> None` too, which ends them after the last call.
+    """
 
     async def complete(self, request: Request) -> Completion:
-        """The answer to a request; InfraError when none came."""
+        """The answer to a request; TransientError, StopModel or another InfraError when none came."""
         ...
 
 
@@ -53,6 +80,14 @@ def request_for(
             from warrant.providers import simulated
 
             return simulated.request(judge, settings, messages, case, replicate)
+        case "openai" | "openai_compatible":
+            from warrant.providers import openai_api
+
+            return openai_api.request(settings, messages, case.contract, replicate)
+        case "anthropic":
+            from warrant.providers import anthropic_api
+
+            return anthropic_api.request(settings, messages, case.contract, replicate)
         case unknown:
             raise KeyError(unknown)
 
@@ -64,5 +99,13 @@ def provider_for(transport: Mapping[str, Any]) -> Provider:
             from warrant.providers.simulated import Simulated
 
             return Simulated(float(transport["latency"]))
+        case "openai" | "openai_compatible":
+            from warrant.providers.openai_api import OpenAI
+
+            return OpenAI(transport)
+        case "anthropic":
+            from warrant.providers.anthropic_api import Anthropic
+
+            return Anthropic(transport)
         case unknown:
             raise KeyError(unknown)

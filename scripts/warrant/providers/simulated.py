@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from warrant.labels import CODES, NAMES, NONE
+from warrant.labels import ASKED, CODES, NAMES, NONE
 from warrant.providers import Case, Completion
 from warrant.request_key import Request
 from warrant.simulation import HUNDREDTHS, OWN, SHARED, Draws, Judge, answer, judge_of
@@ -25,12 +25,7 @@ NAME: Final = "simulated"
 VERSION: Final = 1  # of the law: part of every request, so that a changed law asks anew
 BASE_URL: Final = "simulated:"
 LAW: Final = [item.name for item in fields(Judge)]
-SAID: Final = {
-    "support": "SUPPORTS",
-    "refute": "REFUTES",
-    "insufficient": "NOT_ENOUGH_INFO",
-    "conflicting": "CONFLICTING",
-}
+SAID: Final = {meaning: label for label, meaning in ASKED.items()}
 REASONING: Final = "SIMULATED: no model read this claim."
 
 
