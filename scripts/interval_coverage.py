@@ -382,7 +382,9 @@ def page(rows: Sequence[Row]) -> str:
         *prose(
             "The dips are at rates of a few claims. There the lower limit is what fails, by little: at 1 of 100",
             "it is",
-            f"{one[0]:.4f}, and the exact (Clopper-Pearson) one {1 - 0.975 ** (1 / 100):.4f}. So Wilson stays alone.",
+            f"{one[0]:.4f}, and the exact (Clopper-Pearson) one {1 - 0.975 ** (1 / 100):.4f}. Wilson's stays as",
+            "published; exact limits, which cover at every rate, stand beside it in the table `rates`, and beside",
+            "Newcombe's gap the square-and-add of exact limits.",
         ),
         "## Recovery of parameters",
         *prose(

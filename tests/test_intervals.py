@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -10,12 +11,21 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm
+from scipy.stats import beta, binom, binomtest, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from warrant.intervals import holm, mcnemar_exact, newcombe, paired_correlation, square_and_add, wilson
+from warrant.intervals import (
+    beta_cdf,
+    clopper_pearson,
+    holm,
+    mcnemar_exact,
+    newcombe,
+    paired_correlation,
+    square_and_add,
+    wilson,
+)
 
 Trial = tuple[int, int]
 sizes = st.one_of(st.integers(1, 40), st.integers(1, 100_000))
@@ -71,10 +81,86 @@ def test_more_confidence_is_a_wider_interval(trial: Trial) -> None:
         assert narrow[1] <= wide[1]
 
 
+@pytest.mark.parametrize("n", range(1, 61))
+def test_clopper_pearson_is_scipys(n: int) -> None:
+    """The exact interval is scipy's for every count of up to 60 trials."""
+    for k in range(n + 1):
+        assert clopper_pearson(k, n) == pytest.approx(tuple(binomtest(k, n).proportion_ci(method="exact")), abs=1e-12)
+
+
+@given(trials, confidences)
+@example((1, 1_000_000), 0.95)
+@example((499_999, 1_000_000), 0.95)
+@example((999_998, 1_000_000), 0.99)
+def test_clopper_pearson_is_scipys_beta_quantile(trial: Trial, confidence: float) -> None:
+    """Limits are quantiles of beta distributions, also of many trials and at any confidence."""
+    k, n = trial
+    low, high = clopper_pearson(k, n, confidence) or (2, 2)
+    tail = (1 - confidence) / 2
+    assert low == pytest.approx(float(beta.ppf(tail, k, n - k + 1)) if k else 0, abs=1e-12)
+    assert high == pytest.approx(float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1, abs=1e-12)
+
+
+def exactly(n: int, chosen: range, rate: float) -> Fraction:
+    """P(the count is one of these) in n trials, in exact arithmetic."""
+    p = Fraction(rate)
+    total = sum(math.comb(n, k) * p.numerator**k * (p.denominator - p.numerator) ** (n - k) for k in chosen)
+    return Fraction(total, p.denominator**n)
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 150).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), confidences)
+def test_exact_limits_leave_half_of_the_rest_on_each_side(trial: Trial, confidence: float) -> None:
+    """At the lower limit k or more, and at the upper one k or fewer, have probability alpha / 2 in exact arithmetic."""
+    k, n = trial
+    low, high = clopper_pearson(k, n, confidence) or (2, 2)
+    tail = (1 - confidence) / 2
+    assert k == 0 or float(exactly(n, range(k, n + 1), low)) == pytest.approx(tail, abs=1e-13)
+    assert k == n or float(exactly(n, range(k + 1), high)) == pytest.approx(tail, abs=1e-13)
+
+
+@given(trials)
+def test_exact_limits_contain_the_rate_and_are_shares(trial: Trial) -> None:
+    """They hold the observed rate, touch 0 at k=0 and 1 at k=n only, mirror failures, and grow with confidence."""
+    k, n = trial
+    low, high = clopper_pearson(k, n) or (2, 2)
+    assert 0 <= low <= k / n <= high <= 1
+    assert (low == 0) == (k == 0)
+    assert (high == 1) == (k == n)
+    assert clopper_pearson(n - k, n) == close((1 - high, 1 - low))
+    for narrow, wide in pairwise([clopper_pearson(k, n, confidence) or (2, 2) for confidence in (0.5, 0.8, 0.99)]):
+        assert wide[0] <= narrow[0]
+        assert narrow[1] <= wide[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 35, 100])
+def test_exact_limits_cover_at_every_rate(n: int) -> None:
+    """Coverage is at least nominal at every true rate, where Wilson's falls below."""
+    grid = np.arange(1, 1000) / 1000
+    mass = binom.pmf(np.arange(n + 1), n, grid[:, None])
+    coverage = {}
+    for limits in (wilson, clopper_pearson):
+        low, high = np.array([limits(k, n) for k in range(n + 1)]).T
+        coverage[limits] = (mass * ((low <= grid[:, None]) & (grid[:, None] <= high))).sum(axis=1)
+    assert coverage[clopper_pearson].min() >= 0.95
+    assert coverage[wilson].min() < 0.93
+
+
+@given(st.floats(0, 1), st.integers(1, 300), st.integers(1, 300))
+@example(0.0, 1, 1)
+@example(1.0, 2, 3)
+@example(5e-324, 1, 1)
+def test_the_beta_distribution_is_scipys(x: float, a: int, b: int) -> None:
+    """The distribution function of a beta distribution is scipy's, a share, and 0 and 1 at the ends."""
+    assert beta_cdf(x, a, b) == pytest.approx(float(beta.cdf(x, a, b)), abs=1e-12)
+
+
 @given(trials, trials)
 def test_nothing_observed_has_no_interval(first: Trial, second: Trial) -> None:
     """A rate without trials has no interval, and neither has a difference from it."""
     assert wilson(0, 0) is None
+    assert clopper_pearson(0, 0) is None
+    assert newcombe(*first, 0, 0, limits=clopper_pearson) is None
     assert newcombe(*first, 0, 0) is None
     assert newcombe(0, 0, *second) is None
 
@@ -82,8 +168,9 @@ def test_nothing_observed_has_no_interval(first: Trial, second: Trial) -> None:
 @pytest.mark.parametrize(("k", "n"), [(-1, 3), (4, 3), (1, 0), (0, -1)])
 def test_impossible_counts_are_refused(k: int, n: int) -> None:
     """Counts that no experiment gives are errors."""
-    with pytest.raises(ValueError, match="not between"):
-        wilson(k, n)
+    for limits in (wilson, clopper_pearson):
+        with pytest.raises(ValueError, match="not between"):
+            limits(k, n)
 
 
 @given(trials, trials, confidences)
@@ -99,6 +186,18 @@ def test_newcombe_turns_with_the_difference(first: Trial, second: Trial) -> None
     low, high = newcombe(*first, *second) or (2, 2)
     assert newcombe(*second, *first) == close((-high, -low))
     assert -1 <= low <= first[0] / first[1] - second[0] / second[1] <= high <= 1
+
+
+@given(trials, trials, confidences)
+def test_the_gap_squares_and_adds_exact_limits(first: Trial, second: Trial, confidence: float) -> None:
+    """With exact limits an end is as far from the difference as both limits squared and added; swapping negates."""
+    (p, l1, u1), (q, l2, u2) = (
+        (k / n, *binomtest(k, n).proportion_ci(confidence, method="exact")) for k, n in (first, second)
+    )
+    low, high = newcombe(*first, *second, confidence, limits=clopper_pearson) or (2, 2)
+    assert low == pytest.approx(p - q - math.sqrt((p - l1) ** 2 + (u2 - q) ** 2), abs=1e-10)
+    assert high == pytest.approx(p - q + math.sqrt((u1 - p) ** 2 + (q - l2) ** 2), abs=1e-10)
+    assert newcombe(*second, *first, confidence, limits=clopper_pearson) == close((-high, -low))
 
 
 def paired(both: int, only_a: int, only_b: int, neither: int) -> tuple[float, float]:
