@@ -28,6 +28,7 @@ def main(step: Step) -> None:
     content = {
         "basis": step.basis(),
         "text": settings["text"],
+        "panel": settings["typed_panel"],
         "tags": TAGS,
         "cases": records(source, gold, settings["text"]),
     }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import LADDER, Study, rows, studies
+from strategies import LADDER, Study, row, rows, studies
 
 from warrant.cases import TAGS, Source, records
+from warrant.decimals import ONE
 from warrant.labels import CONFLICTING, NAMES, NONE, directional
-from warrant.tables.ladder import arithmetic_cases, controllers
+from warrant.tables.ladder import arithmetic_cases, controllers, ladder
 from warrant.tables.veto import veto
 
 MARGINS = [Decimal("0.5")]
@@ -34,7 +36,7 @@ def source(study: Study) -> Source:
         "text": SECRET,
         "material": True,
         "evidence_state": "mixed",
-        "evidence_ids": ["E1"],
+        "evidence_ids": ["E1", SECRET],
         "rationale": SECRET,
     }
     certificate = {**answer, "subclaims": [subclaim], "stated_verdict": "conflicting"}
@@ -75,12 +77,39 @@ def test_tags_count_what_the_tables_count(study: Study) -> None:
         assert hit["k"] == sum(bool(case.get("mixed")) for case in found if "cpo" in case["tags"])
 
 
+@settings(max_examples=40)
+@given(studies(claims=st.integers(0, 12), judges=st.integers(1, 3)))
+def test_tags_count_what_the_ladder_counts(study: Study) -> None:
+    """CPO and wrong commits of the panel's own rung; vetoed and rescued are what D/any takes from them."""
+    found = records(source(study), study.gold, True)
+    table = ladder(study.gold, {"panel": ("L1", study.panel.proposal)}, study.panel, LADDER, MARGINS)
+    proposal, vetoed = (row(table, system=name, arithmetic="exact") for name in ("panel", "D/any"))
+    tagged = {tag: sum(tag in case["tags"] for case in found) for tag in TAGS}
+    assert tagged["cpo"] == proposal["cpo_c_k"]
+    assert tagged["wrong"] == proposal["wrong"]
+    assert tagged["vetoed"] == proposal["commits"] - vetoed["commits"]
+    assert tagged["rescued"] == proposal["wrong"] - vetoed["wrong"]
+
+
+@given(studies(claims=st.integers(0, 6), judges=st.integers(1, 3)))
+def test_means_are_exact(study: Study) -> None:
+    """The mean of the usable confidences as a decimal or a fraction, and none where none is usable."""
+    votes = study.panel.votes
+    usable = votes.has_confidence & votes.usable
+    for case in records(source(study), study.gold, True):
+        units = votes.confidence[case["id"]][usable[case["id"]]].tolist()
+        assert ("mean" in case) == bool(units)
+        if units:
+            top, _, bottom = case["mean"].partition("/")
+            assert Fraction(top) / int(bottom or 1) == Fraction(sum(units), len(units) * ONE)
+
+
 @given(studies(claims=st.integers(0, 5), judges=st.integers(1, 2)))
 def test_without_leave_no_word_of_a_source_is_shown(study: Study) -> None:
     """Ids, labels, verdicts, states and cited ids stay; claims, evidence, reasoning and subclaims do not."""
     shown = json.dumps(records(source(study), study.gold, False))
     assert SECRET not in shown
-    assert len(study.gold) == 0 or '"cites": ["E1"]' in shown
+    assert len(study.gold) == 0 or '"cites": ["E1", "(another id)"]' in shown
     assert len(study.gold) == 0 or SECRET in json.dumps(records(source(study), study.gold, True))
 
 

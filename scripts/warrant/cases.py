@@ -6,12 +6,13 @@ filter of the browser and a count of a table cannot disagree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from warrant.decimals import float_means
+from warrant.decimals import float_means, from_units
 from warrant.labels import NAMES, NONE, Labels
 from warrant.systems import Controlled
 from warrant.tables.ladder import controllers
@@ -25,6 +26,8 @@ TAGS: Final = {
     "arithmetic": "some controller decides differently in exact decimals and in floats",
     "unparsed": "some answer has no usable verdict",
 }
+BLOCK: Final = re.compile(r"E[0-9]{1,3}")
+WITHHELD: Final = "(another id)"
 Row = Mapping[str, Any]
 
 
@@ -55,6 +58,7 @@ def records(source: Source, gold: Labels, text: bool) -> list[dict[str, Any]]:
             "id": case,
             "stratum": row["stratum"],
             "gold": row["gold"],
+            "blocks": None if row["evidence"] is None else len(row["evidence"]),
             "answers": answers,
             **panel,
             "controllers": {name: list(dict.fromkeys(pair[case] for pair in both)) for name, both in decided.items()}
@@ -85,7 +89,9 @@ def _answer(arm: str, row: Row, text: bool) -> dict[str, Any]:
 
 
 def _subclaim(item: Row, text: bool) -> dict[str, Any]:
-    shown = {"state": item["evidence_state"], "material": item["material"], "cites": item["evidence_ids"]}
+    """A subclaim. A cited id is the model's own words: without leave, only what has the form of an id is shown."""
+    cites = [one if text or BLOCK.fullmatch(one) else WITHHELD for one in item["evidence_ids"]]
+    shown = {"state": item["evidence_state"], "material": item["material"], "cites": cites}
     return shown | ({"text": item["text"], "rationale": item["rationale"] or ""} if text else {})
 
 
@@ -105,16 +111,31 @@ def _names(labels: Labels) -> list[str]:
     return [NAMES[label] for label in labels.tolist()]
 
 
-def _means(panel: Controlled | None) -> list[float | None]:
-    return [] if panel is None else float_means(panel.votes.confidence, panel.votes.has_confidence & panel.votes.usable)
+def _means(panel: Controlled | None) -> list[tuple[str, float] | None]:
+    """Per case the mean of the usable confidences: exactly, as a decimal or a fraction, and in floats."""
+    if panel is None:
+        return []
+    usable = panel.votes.has_confidence & panel.votes.usable
+    rows = zip(panel.votes.confidence.tolist(), usable.tolist(), strict=True)
+    exact = [_mean([unit for unit, here in zip(*row, strict=True) if here]) for row in rows]
+    floats = float_means(panel.votes.confidence, usable)
+    return [None if one is None else (text, one) for text, one in zip(exact, floats, strict=True)]
 
 
-def _panel(panel: Controlled, means: Sequence[float | None], case: int) -> dict[str, Any]:
+def _mean(units: Sequence[int]) -> str:
+    whole, rest = divmod(sum(units), max(len(units), 1))
+    return _decimal(whole) if rest == 0 else f"{_decimal(sum(units))}/{len(units)}"
+
+
+def _decimal(units: int) -> str:
+    return format(from_units(units), "f")
+
+
+def _panel(panel: Controlled, means: Sequence[tuple[str, float] | None], case: int) -> dict[str, Any]:
     mean = means[case]
-    found: dict[str, Any] = {
-        "panel": NAMES[panel.proposal.decision[case]],
-        "mean": None if mean is None else f"{mean:.4f}",
-    }
+    found: dict[str, Any] = {"panel": NAMES[panel.proposal.decision[case]]}
+    if mean is not None:
+        found |= {"mean": mean[0], "float_mean": repr(mean[1])}
     if panel.mixed is not None and panel.insufficient is not None:
         found |= {"mixed": bool(panel.mixed[case]), "insufficient": bool(panel.insufficient[case])}
     return found

@@ -1,4 +1,4 @@
-"""What each table of the report answers, in one line: its contents list, and the heading of each table."""
+"""What each table and figure of the report answers, in one line: its contents list, and the heading of each table."""
 
 from __future__ import annotations
 
@@ -47,4 +47,19 @@ TITLES: Final = {
     "weights": "Weights of the pools",
     "parse_failures": "Statuses of the outputs",
     "splits": "Every rate over the recorded splits, beside the exact law",
+}
+FIGURES: Final = {
+    # verdict study
+    "forest": "Directional verdicts where none is due, every system",
+    "confusion": "Gold label by verdict, every system",
+    "null": "What random vetoes would have done",
+    "risk_coverage": "Selective error against coverage",
+    "confidence": "Stated confidence of overrides and of correct commits",
+    "anatomy": "Votes on claims whose evidence conflicts",
+    # debate study
+    "escalation_error": "Escalation against error, by domain",
+    "coverage": "Coverage by domain, over the recorded splits",
+    "acted_accuracy": "Share acted on against accuracy",
+    "split_distribution": "What one split can show",
+    "set_sizes": "Options left, by domain and alpha",
 }

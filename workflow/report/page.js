@@ -1,271 +1,452 @@
-// Tables: sort by a column, copy as CSV or LaTeX, filter rows. Everything can be read without this script.
+// What the page does beyond showing: tables are sorted, copied and filtered, cases browsed, things found.
+// Everything but the cases can be read without this script. It loads nothing and stores nothing.
 "use strict";
-(() => {
+
+// Without a document: what is written, ordered and found. Tests call these.
+const logic = (() => {
+  const words = (said) => said.toLowerCase().split(/\s+/).filter(Boolean);
+  const holds = (content, wanted) => wanted.every((word) => content.includes(word));
+
+  // Positions of the keys in order; missing ones ("") last either way, equal ones as they were.
+  function order(keys, down) {
+    const given = keys.filter((key) => key !== "");
+    const numbers = given.every((key) => Number.isFinite(Number(key)));
+    const compare = (a, b) => (numbers ? Number(a) - Number(b) : a.localeCompare(b, "en", { numeric: true }));
+    return keys.map((_, place) => place).sort((a, b) => {
+      const missing = (keys[a] === "") - (keys[b] === "");
+      return missing || (down ? -1 : 1) * (keys[a] === "" ? 0 : compare(keys[a], keys[b])) || a - b;
+    });
+  }
+
+  // As the files of the run are written: LF, quotes where they are needed.
+  function csv(rows) {
+    const quoted = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+    return rows.map((row) => `${row.map(quoted).join(",")}\n`).join("");
+  }
+
+  const MARKS = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}" };
+  const escaped = (cell) => (cell === "" ? "--" : cell.replace(/[\\~^<>|&%$#_{}]/g, (mark) => MARKS[mark] ?? `\\${mark}`));
+
+  // A tabular that needs no package. What rests on simulated judges says so in its first line.
+  function latex({ head, body, numbers, basis, file }) {
+    const line = (row) => `${row.map(escaped).join(" & ")} \\\\`;
+    return [
+      ...(file ? [`% ${file}, rounded as in the report`] : []),
+      `\\begin{tabular}{${head.map((_, place) => (numbers.includes(place + 1) ? "r" : "l")).join("")}}`,
+      "\\hline",
+      ...(basis ? [`\\multicolumn{${head.length}}{l}{${basis}: rests on simulated judges} \\\\`] : []),
+      line(head),
+      "\\hline",
+      ...body.map(line),
+      "\\hline",
+      "\\end{tabular}",
+      "",
+    ].join("\n");
+  }
+
+  const NUMBER = /^#?\d+$/;
+  const content = (one) => [one.stratum, one.gold, one.claim, ...(one.evidence ?? [])].join(" ").toLowerCase();
+
+  const isNumber = (one, word) => NUMBER.test(word) && one.id === Number(word.replace("#", ""));
+
+  // A number is the case's own, or stands in its text; after the word "case" it is the case's own.
+  function finds(one, wanted) {
+    const named = wanted.includes("case") && wanted.some((word) => NUMBER.test(word));
+    return wanted.every((word) => isNumber(one, word)
+      || (named ? word === "case" || (!NUMBER.test(word) && content(one).includes(word)) : content(one).includes(word)));
+  }
+
+  const chosen = (cases, { text = "", gold = "", tags = [] }) => cases.filter((one) => finds(one, words(text))
+    && (!gold || one.gold === gold) && tags.every((tag) => one.tags.includes(tag)));
+
+  // What a decision makes of the panel's proposal.
+  function effect(name, decision, proposal) {
+    if (name === "validator") return "its own verdict";
+    if (decision === proposal) return "keeps the proposal";
+    return decision === "no_commit" ? "withholds it" : `turns it to ${decision}`;
+  }
+
+  return { words, holds, order, csv, latex, finds, chosen, effect };
+})();
+if (typeof module !== "undefined") module.exports = logic;
+
+if (typeof document !== "undefined") (() => {
   const status = document.getElementById("status");
-  const say = (text) => { status.textContent = ""; setTimeout(() => { status.textContent = text; }, 50); };
-  const make = (name, attributes = {}, ...children) => {
+  const say = (said) => { status.textContent = ""; setTimeout(() => { status.textContent = said; }, 50); };
+
+  // make("a", { href: "#x", class: "y", onclick: f }, child, ...): attributes as in HTML, listeners by their on-names.
+  function make(name, attributes = {}, ...children) {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
-      if (key in element && key !== "list") element[key] = value; else element.setAttribute(key, value);
+      if (typeof value === "function") element.addEventListener(key.slice(2), value);
+      else if (value !== false) element.setAttribute(key, value === true ? "" : value);
     }
     element.append(...children);
     return element;
-  };
-  const text = (cell) => cell.textContent.trim();
+  }
+  const button = (label, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, label);
+
+  // --- tables ---------------------------------------------------------------------------------------------------
   const rowsOf = (table) => [...table.tBodies[0].rows];
-  // The files' values where the page shows rounded ones.
-  const value = (cell) => cell.dataset.v ?? text(cell);
+  const headOf = (table) => [...table.tHead.rows[0].cells];
+  const filed = (cell) => cell.dataset.v ?? cell.textContent; // the file's value where another is shown
 
-  function sortBy(table, column, heading) {
-    const down = heading.getAttribute("aria-sort") === "ascending";
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const keyed = rowsOf(table).map((row, index) => ({ row, index, key: value(row.cells[column]) }));
-    const numbers = keyed.every(({ key }) => key === "" || key === "–" || !Number.isNaN(Number(key)));
-    const missing = (key) => key === "" || key === "–";
-    keyed.sort((a, b) => {
-      if (missing(a.key) || missing(b.key)) return missing(a.key) - missing(b.key) || a.index - b.index;
-      const order = numbers ? Number(a.key) - Number(b.key) : a.key.localeCompare(b.key, undefined, { numeric: true });
-      return (down ? -order : order) || a.index - b.index;
-    });
-    table.tBodies[0].append(...keyed.map(({ row }) => row));
-    say(`${text(heading)}: ${down ? "descending" : "ascending"}`);
+  function sorter(table) {
+    const first = rowsOf(table);
+    return (column) => {
+      const heading = headOf(table)[column];
+      const now = heading.getAttribute("aria-sort");
+      const next = now === "ascending" ? "descending" : now === "descending" ? null : "ascending";
+      for (const other of headOf(table)) other.removeAttribute("aria-sort");
+      if (next) heading.setAttribute("aria-sort", next);
+      const rows = next ? rowsOf(table) : first;
+      const places = next ? logic.order(rows.map((row) => filed(row.cells[column])), next === "descending") : rows.keys();
+      table.tBodies[0].append(...Array.from(places, (place) => rows[place]));
+      say(next ? `sorted by ${heading.textContent}, ${next}` : "in the order of the file");
+    };
   }
 
-  const shown = (table) => [table.tHead.rows[0], ...rowsOf(table).filter((row) => !row.hidden)];
-  const cells = (row) => [...row.cells].map((cell) => value(cell).replace(/^–$/, ""));
-
-  function csv(table) {
-    const quote = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-    return shown(table).map((row) => cells(row).map(quote).join(",")).join("\n") + "\n";
+  function content(table, value) {
+    const rows = rowsOf(table).filter((row) => !row.hidden);
+    return { head: headOf(table).map((cell) => cell.textContent), body: rows.map((row) => Array.from(row.cells, value)) };
   }
 
-  function latex(table) {
-    const marks = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
-    const escaped = (cell) => cell.replace(/[\\~^–]|[&%$#_{}]/g, (mark) => marks[mark] ?? `\\${mark}`);
-    const [head, ...body] = shown(table);
-    const columns = [...head.cells].map((cell) => (cell.classList.contains("n") ? "r" : "l")).join("");
-    const line = (row) => [...row.cells].map((cell) => escaped(text(cell))).join(" & ") + " \\\\";
-    const basis = table.dataset.basis ? `% ${table.dataset.basis}\n` : "";
-    return `${basis}\\begin{tabular}{${columns}}\n\\hline\n${line(head)}\n\\hline\n${body.map(line).join("\n")}\n\\hline\n\\end{tabular}\n`;
+  function csvOf(table) {
+    const { head, body } = content(table, filed);
+    const basis = table.dataset.basis;
+    return logic.csv(basis ? [[...head, "basis"], ...body.map((row) => [...row, basis])] : [head, ...body]);
   }
 
-  async function copy(content, what) {
+  function latexOf(table) {
+    const numbers = (table.dataset.n ?? "").split(" ").map(Number);
+    const { basis, file } = table.dataset;
+    return logic.latex({ ...content(table, (cell) => cell.textContent), numbers, basis, file });
+  }
+
+  async function copy(text, what) {
     try {
-      await navigator.clipboard.writeText(content);
-    } catch { // a page opened from disk may not have the clipboard
-      const area = make("textarea", { value: content, className: "away" });
-      document.body.append(area);
+      await navigator.clipboard.writeText(text);
+    } catch { // no clipboard for this page: the old way, then by hand
+      const area = make("textarea", { readonly: true, "aria-label": what });
+      area.value = text;
+      const box = make("dialog", { class: "by-hand" }, make("p", {}, "Copy with Ctrl+C, then close with Escape."), area);
+      document.body.append(box);
+      box.showModal();
       area.select();
-      document.execCommand("copy");
-      area.remove();
+      box.addEventListener("close", () => box.remove());
+      if (!document.execCommand("copy")) return;
+      box.close();
     }
     say(`${what} copied`);
   }
 
-  function filterable(table) {
-    const box = make("input", { type: "search", placeholder: "filter rows" });
-    const label = make("label", {}, "Filter ", box);
-    box.addEventListener("input", () => filter(table));
-    table.filters = { words: () => box.value.toLowerCase().split(/\s+/).filter(Boolean) };
-    return label;
+  function narrowed(table, box, more = () => true) {
+    let contents;
+    return () => {
+      contents ??= new Map(rowsOf(table).map((row) => [row, row.textContent.toLowerCase()]));
+      const wanted = logic.words(box.value);
+      let left = 0;
+      for (const [row, said] of contents) {
+        row.hidden = !(logic.holds(said, wanted) && more(row));
+        left += !row.hidden;
+      }
+      say(`${left} of ${contents.size} rows`);
+    };
   }
 
-  function filter(table) {
-    const words = table.filters.words();
-    let left = 0;
-    for (const row of rowsOf(table)) {
-      const content = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => content.includes(word)) || (table.alsoHidden?.(row) ?? false);
-      left += !row.hidden;
-    }
-    say(`${left} rows`);
-  }
-
-  for (const table of document.querySelectorAll("table.data")) {
-    [...table.tHead.rows[0].cells].forEach((heading, column) => {
-      const button = make("button", { type: "button", className: "sort" }, ...heading.childNodes);
-      button.addEventListener("click", () => sortBy(table, column, heading));
-      heading.replaceChildren(button);
+  // Headings become buttons that sort; above the table stand a filter (where rows are many) and what copies it.
+  function enhance(table, controls = []) {
+    const sort = sorter(table);
+    headOf(table).forEach((heading, column) => {
+      heading.replaceChildren(button(heading.textContent, () => sort(column), { class: "sort" }));
     });
-    const bar = make("div", { className: "bar" }, filterable(table));
-    for (const [name, write] of [["CSV", csv], ["LaTeX", latex]]) {
-      const button = make("button", { type: "button" }, `Copy ${name}`);
-      button.addEventListener("click", () => copy(write(table), name));
-      bar.append(button);
+    const bar = make("p", { class: "filters" }, ...controls);
+    const box = make("input", { type: "search", autocomplete: "off" });
+    if (rowsOf(table).length > 8 && !table.closest(".record")) bar.append(make("label", {}, "Rows with ", box));
+    for (const [kind, write] of [["CSV", csvOf], ["LaTeX", latexOf]]) {
+      bar.append(button(`Copy ${kind}`, () => {
+        const rows = rowsOf(table).filter((row) => !row.hidden).length;
+        copy(write(table), `${rows} rows as ${kind}`);
+      }));
     }
     table.closest(".scroll").before(bar);
+    return box;
   }
 
-  // The audit: statuses, paper tables and studies as filters over one table.
-  const audit = document.getElementById("audit-table");
-  if (audit) {
-    const choices = [...document.querySelectorAll("#audit-filters select")];
-    audit.alsoHidden = (row) => choices.some((choice) => choice.value && row.dataset[choice.name] !== choice.value);
-    for (const choice of choices) choice.addEventListener("change", () => filter(audit));
-    filter(audit);
+  function audit(table) {
+    const filters = document.getElementById("audit-filters");
+    const choices = [...filters.querySelectorAll("select")];
+    const column = { status: 0, where: 1, study: 8 };
+    const own = (row, name) => row.cells[column[name]].textContent.replace(" (got worse)", "");
+    const box = enhance(table, [...filters.children]);
+    filters.remove();
+    const apply = narrowed(table, box, (row) => choices.every((one) => !one.value || own(row, one.name) === one.value));
+    for (const control of [box, ...choices]) control.addEventListener("input", apply);
   }
 
-  // Cases: one list and one record a study, built when first opened.
-  const words = (value) => value.toLowerCase().split(/\s+/).filter(Boolean);
-  const browsers = new Map();
+  function equip(table) {
+    if (table.id === "audit-table") { audit(table); return; }
+    const box = enhance(table);
+    box.addEventListener("input", narrowed(table, box));
+  }
+
+  // What is closed gets its buttons when it is first opened.
+  for (const table of document.querySelectorAll("table.data")) {
+    const holder = table.closest("details:not([open])");
+    if (holder) holder.addEventListener("toggle", () => equip(table), { once: true });
+    else equip(table);
+  }
+
+  // --- cases ----------------------------------------------------------------------------------------------------
+  const LABELS = { cpo: "CPO", arithmetic: "arithmetic-dependent" };
+  const label = (tag) => LABELS[tag] ?? tag;
 
   class Browser {
     constructor(section) {
       this.name = section.id.replace(/-cases$/, "");
-      this.data = JSON.parse(section.querySelector("script[type='application/json']").textContent);
+      this.data = JSON.parse(section.querySelector("script").textContent);
       this.cases = this.data.cases;
-      this.chosen = 0;
-      this.search = make("input", { type: "search", placeholder: this.data.text ? "words of claim or evidence, or a number" : "case number" });
-      this.gold = make("select", {}, make("option", { value: "" }, "all"), ...[...new Set(this.cases.map((one) => one.gold))].sort().map((gold) => make("option", {}, gold)));
-      this.tags = Object.entries(this.data.tags).map(([tag, meaning]) => {
-        const count = this.cases.filter((one) => one.tags.includes(tag)).length;
-        const box = make("input", { type: "checkbox", value: tag });
-        return { box, label: make("label", { title: meaning }, box, ` ${tag} (${count})`) };
-      });
-      this.list = make("div", { className: "list", role: "listbox", tabIndex: 0, ariaLabel: `${this.name}: cases` });
-      this.record = make("article", { className: "record", tabIndex: -1 });
-      this.count = make("p", { className: "count" });
+      this.controls();
+      this.list = make("ul", { class: "list", role: "listbox", "aria-label": `Cases of ${this.name}`, onkeydown: (event) => this.key(event) });
+      this.record = make("article", { class: "record", tabindex: -1, "aria-label": "Case" });
+      this.count = make("p", { class: "count" });
+      const steps = make("p", { class: "steps" }, button("Previous", () => this.step(-1)), button("Next", () => this.step(1)), this.count);
       section.append(
-        ...(this.data.text ? [] : [make("p", { className: "notice" }, "The licence of a source does not allow its text to be passed on: cases are shown by number, label and verdict. For yourself, build the page with --config text=true.")]),
-        make("div", { className: "bar" }, make("label", {}, "Find ", this.search), make("label", {}, "Gold ", this.gold)),
-        make("div", { className: "bar tags", role: "group", ariaLabel: "Only cases that are" }, ...this.tags.map(({ label }) => label)),
-        make("div", { className: "browser" }, make("div", {}, this.count, this.list), this.record),
+        make("p", { class: "filters" }, make("label", {}, "Find ", this.search), make("label", {}, "Gold ", this.gold)),
+        make("div", { class: "chips", role: "group", "aria-label": "Only cases that have all of" }, make("span", {}, "Only:"), ...this.chips),
+        make("p", { class: "aside" }, "In the list: arrows or j and k, Home, End, Enter to read. The address names the case that is open."),
+        make("div", { class: "browser" }, make("div", { class: "left" }, steps, this.list), this.record),
       );
-      for (const control of [this.search, this.gold, ...this.tags.map(({ box }) => box)]) {
-        control.addEventListener("input", () => this.filter());
-      }
-      this.list.addEventListener("keydown", (event) => {
-        const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }[event.key];
-        if (step === undefined) return;
-        event.preventDefault();
-        const at = this.shown.indexOf(this.chosen);
-        const next = this.shown[Math.min(this.shown.length - 1, Math.max(0, at + step))];
-        if (next !== undefined) this.choose(next, true);
-      });
+      section.classList.add("built");
       this.filter();
     }
 
-    matches(one) {
-      const wanted = words(this.search.value);
-      const content = `${one.id} case ${one.id} ${one.stratum} ${one.claim ?? ""} ${(one.evidence ?? []).join(" ")}`.toLowerCase();
-      return wanted.every((word) => (/^\d+$/.test(word) ? one.id === Number(word) || (this.data.text && content.includes(word)) : content.includes(word)))
-        && (!this.gold.value || one.gold === this.gold.value)
-        && this.tags.every(({ box }) => !box.checked || one.tags.includes(box.value));
+    controls() {
+      const changed = { oninput: () => this.filter() };
+      const golds = [...new Set(this.cases.map((one) => one.gold))].sort();
+      this.search = make("input", { type: "search", autocomplete: "off", placeholder: this.data.text ? "number, or words of the case" : "number or stratum", ...changed });
+      this.gold = make("select", changed, make("option", { value: "" }, "all"), ...golds.map((gold) => make("option", { value: gold }, gold)));
+      this.chips = Object.entries(this.data.tags).map(([tag, meaning]) => make("label", { title: meaning, class: "chip" },
+        make("input", { type: "checkbox", value: tag, ...changed }),
+        `${label(tag)} (${this.cases.filter((one) => one.tags.includes(tag)).length})`, make("span", { class: "away" }, `: ${meaning}`)));
+      this.boxes = this.chips.map((chip) => chip.firstChild);
     }
 
     filter() {
-      this.shown = this.cases.filter((one) => this.matches(one)).map((one) => one.id);
-      this.list.replaceChildren(...this.shown.map((id) => {
-        const one = this.cases[id];
-        const item = make("div", { role: "option", id: `${this.name}-option-${id}` },
-          make("b", {}, String(id)), ` ${one.claim ?? one.stratum} `,
-          make("span", { className: "small-mark" }, `${one.gold}${one.panel ? ` → ${one.panel}` : ""}${one.tags.length ? ` · ${one.tags.join(" ")}` : ""}`));
-        item.addEventListener("click", () => this.choose(id, true));
-        return item;
-      }));
-      this.count.textContent = `${this.shown.length} of ${this.cases.length} cases`;
-      say(this.count.textContent);
-      if (this.shown.length) this.choose(this.shown.includes(this.chosen) ? this.chosen : this.shown[0], false);
-      else this.record.replaceChildren(make("p", {}, "No case has all of this."));
+      const tags = this.boxes.filter((box) => box.checked).map((box) => box.value);
+      this.shown = logic.chosen(this.cases, { text: this.search.value, gold: this.gold.value, tags });
+      this.items = new Map(this.shown.map((one) => [one, this.item(one)]));
+      this.list.replaceChildren(...this.items.values());
+      if (this.shown.length) this.choose(this.shown.includes(this.now) ? this.now : this.shown[0]);
+      else { this.now = undefined; this.record.replaceChildren(make("p", {}, "No case has all of this.")); this.tell(); }
+      say(`${this.shown.length} of ${this.cases.length} cases`);
     }
 
-    choose(id, byHand) {
-      this.chosen = id;
-      for (const item of this.list.children) item.setAttribute("aria-selected", item.id === `${this.name}-option-${id}`);
-      this.list.setAttribute("aria-activedescendant", `${this.name}-option-${id}`);
-      if (byHand) {
-        document.getElementById(`${this.name}-option-${id}`)?.scrollIntoView({ block: "nearest" });
-        history.replaceState(null, "", `#${this.name}-case-${id}`);
+    item(one) {
+      const mark = [one.gold, ...(one.panel ? [`panel: ${one.panel}`] : []), ...one.tags.map(label)].join(" · ");
+      return make("li", { role: "option", tabindex: -1, "aria-selected": "false", onclick: () => this.choose(one, true) },
+        make("b", {}, `${one.id}`), " ", make("span", { class: "claim" }, one.claim ?? one.stratum), make("span", { class: "mark" }, mark));
+    }
+
+    tell() {
+      const place = this.shown.indexOf(this.now) + 1;
+      this.count.textContent = `${place ? `${place} of ` : ""}${this.shown.length} cases${this.shown.length < this.cases.length ? ` (${this.cases.length} in all)` : ""}`;
+    }
+
+    choose(one, byHand = false) {
+      const before = this.items.get(this.now);
+      if (before) { before.setAttribute("aria-selected", "false"); before.tabIndex = -1; }
+      this.now = one;
+      const item = this.items.get(one);
+      item.setAttribute("aria-selected", "true");
+      item.tabIndex = 0;
+      // within the list only: the page stays where it is
+      const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight];
+      if (top < this.list.scrollTop) this.list.scrollTop = top;
+      else if (bottom > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = bottom - this.list.clientHeight;
+      if (byHand) item.focus({ preventScroll: true });
+      if (byHand || location.hash.startsWith(`#${this.name}-case-`)) this.address(one);
+      this.show(one);
+      this.tell();
+    }
+
+    step(by) {
+      const next = this.shown[Math.min(this.shown.length - 1, Math.max(0, this.shown.indexOf(this.now) + by))];
+      const focus = document.activeElement;
+      if (!next) return;
+      this.choose(next, true);
+      if (!this.list.contains(focus)) { focus.focus({ preventScroll: true }); say(`case ${next.id}`); }
+    }
+
+    key(event) {
+      const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }[event.key];
+      if (event.ctrlKey || event.metaKey || event.altKey || (step === undefined && event.key !== "Enter")) return;
+      event.preventDefault();
+      if (step === undefined) { this.record.focus(); this.record.scrollIntoView({ block: "nearest" }); } else this.step(step);
+    }
+
+    // A case by its number, whatever the filters say.
+    open(id) {
+      const one = this.cases.find((each) => each.id === id);
+      if (!one) { say(`${this.name} has no case ${id}`); return; }
+      if (!this.shown.includes(one)) {
+        this.search.value = this.gold.value = "";
+        for (const box of this.boxes) box.checked = false;
+        this.filter();
       }
-      this.show(this.cases[id]);
+      this.choose(one);
+      this.address(one);
+    }
+
+    address(one) {
+      history.replaceState(null, "", `#${this.name}-case-${one.id}`);
     }
 
     show(one) {
-      const mark = this.data.basis ? [" ", make("strong", { className: "basis" }, this.data.basis)] : [];
-      const row = (kind, ...cellsOf) => make("tr", {}, ...cellsOf.map((content) => make(kind, kind === "th" ? { scope: "col" } : {}, ...[content].flat())));
-      const parts = [make("h4", {}, `Case ${one.id}`, ...mark)];
-      if (one.claim !== undefined) parts.push(make("blockquote", {}, one.claim));
-      parts.push(make("p", {}, `Gold label: `, make("b", {}, one.gold), ` · stratum ${one.stratum}`,
-        ...(one.panel ? [` · typed panel: `, make("b", {}, one.panel), `, mean confidence ${one.mean ?? "none stated"}`] : []),
-        ...(one.tags.length ? [` · ${one.tags.join(", ")}`] : [])));
-      const blocks = (one.evidence ?? []).map((block, index) => make("li", { value: index + 1, className: "evidence" }, make("b", {}, `E${index + 1} `), block));
-      if (blocks.length) parts.push(make("h5", {}, "Evidence"), make("ol", { className: "blocks" }, ...blocks));
-      const answers = make("table", {}, make("thead", {}, row("th", "Arm", "Judge", "Verdict", "Confidence", ...(this.data.text ? ["Reasoning"] : []), "Parsing")),
-        make("tbody", {}, ...one.answers.map((answer) => row("td", answer.arm, answer.judge + (answer.replicate ? ` #${answer.replicate}` : ""),
-          make("b", {}, answer.verdict ?? "none"), answer.confidence ?? "–", ...(this.data.text ? [answer.said ?? ""] : []), answer.status ?? "ok"))));
-      parts.push(make("h5", {}, "Judges"), make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Judges" }, answers));
-      for (const answer of one.answers.filter((each) => each.subclaims)) {
-        const light = (cites, on) => cites.forEach((cite) => blocks[Number(cite.slice(1)) - 1]?.classList.toggle("cited", on));
-        const body = answer.subclaims.map((item) => {
-          const line = row("td", ...(this.data.text ? [item.text] : []), item.material ? "yes" : "no", make("b", {}, item.state), item.cites.join(", "), ...(this.data.text ? [item.rationale] : []));
-          line.tabIndex = 0;
-          for (const [event, on] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) line.addEventListener(event, () => light(item.cites, on));
-          return line;
-        });
-        parts.push(make("h5", {}, `Certificate of ${answer.judge}: ${answer.verdict ?? "none"} (it states ${answer.stated ?? "nothing"})`),
-          make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Certificate" },
-            make("table", {}, make("thead", {}, row("th", ...(this.data.text ? ["Subclaim"] : []), "Material", "Evidence", "Cites", ...(this.data.text ? ["Rationale"] : []))), make("tbody", {}, ...body))));
+      const basis = this.data.basis ? [" ", make("strong", { class: "basis" }, this.data.basis)] : [];
+      this.blocks = (one.evidence ?? []).map((block, place) => make("li", { class: "evidence", tabindex: -1 }, make("b", {}, `E${place + 1}`), ` ${block}`));
+      this.record.replaceChildren(
+        make("h4", {}, `Case ${one.id}`, ...basis),
+        ...(one.claim === undefined ? [] : [make("blockquote", {}, one.claim)]),
+        this.summary(one),
+        ...this.evidence(one),
+        make("h5", {}, "Judges"),
+        this.judges(one),
+        ...one.answers.filter((answer) => answer.subclaims).flatMap((answer) => this.certificate(one, answer)),
+        ...this.controllers(one),
+      );
+      for (const table of this.record.querySelectorAll("table.data")) enhance(table);
+    }
+
+    summary(one) {
+      const facts = [["Gold", one.gold], ["Stratum", one.stratum]];
+      if (one.panel) {
+        const floats = one.tags.includes("arithmetic") ? `; in floats ${one.float_mean}` : "";
+        const about = one.mean?.includes("/") ? ` (about ${Number(one.float_mean).toFixed(4)})` : "";
+        facts.push(["Typed panel", one.panel], ["Mean confidence", one.mean ? `${one.mean}${about}${floats}` : "none stated"]);
       }
-      const controllers = Object.entries(one.controllers);
-      if (controllers.length) {
-        parts.push(make("h5", {}, "Controllers"), make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Controllers" },
-          make("table", {}, make("thead", {}, row("th", "Controller", "Decision", "In floats, where it differs")),
-            make("tbody", {}, ...controllers.map(([name, [exact, published]]) => row("td", name, make("b", {}, exact), published ?? ""))))));
-      }
-      this.record.replaceChildren(...parts);
+      if (one.mixed !== undefined) facts.push(["Flags", [one.mixed && "material mixed", one.insufficient && "material insufficient"].filter(Boolean).join(", ") || "none"]);
+      if (one.tags.length) facts.push(["This case is", one.tags.map(label).join(", ")]);
+      return make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+    }
+
+    evidence(one) {
+      if (!this.data.text) return one.blocks === null ? [] : [make("p", { class: "aside" }, `Evidence: ${one.blocks} blocks, not shown.`)];
+      if (!this.blocks.length) return [make("p", { class: "aside" }, one.blocks === null ? "The source carries no evidence." : "No evidence was provided.")];
+      return [make("h5", {}, "Evidence"), make("ol", { class: "blocks" }, ...this.blocks)];
+    }
+
+    table(what, one, head, rows) {
+      const kinds = { Reasoning: "prose", Rationale: "prose", Subclaim: "prose", Parsing: "cites", Cites: "cites" };
+      const row = (kind, cells) => make("tr", {}, ...cells.map((cell, place) => make(kind,
+        kind === "th" ? { scope: "col" } : { class: kinds[head[place]] ?? false }, ...[cell ?? ""].flat())));
+      const body = rows.map((cells) => row("td", cells));
+      const table = make("table", { class: "data", "data-basis": this.data.basis ?? false }, make("caption", { class: "away" }, `${what} of case ${one.id} ${this.data.basis ?? ""}`),
+        make("thead", {}, row("th", head)), make("tbody", {}, ...body));
+      return [make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": what }, table), body];
+    }
+
+    judges(one) {
+      const inPanel = ({ arm, judge }) => this.data.panel?.arm === arm && this.data.panel.judges.includes(judge);
+      const verdict = (answer) => make("b", { class: answer.verdict === one.gold ? "right" : "" }, answer.verdict ?? "none");
+      const said = this.data.text ? ["Reasoning"] : [];
+      const [table] = this.table("Judges", one, ["Judge", "Arm", "Verdict", "Confidence", ...said, "Typed panel", "Parsing"], one.answers.map((answer) => [
+        `${answer.judge}${answer.round ? ` round ${answer.round}` : ""}${answer.replicate ? ` #${answer.replicate}` : ""}`, answer.arm, verdict(answer), answer.confidence,
+        ...(said.length ? [answer.said] : []), inPanel(answer) ? "yes" : "no", answer.status ?? "ok"]));
+      return table;
+    }
+
+    certificate(one, answer) {
+      const texts = this.data.text;
+      const cite = (id) => {
+        const block = this.blocks[/^E(\d+)$/.exec(id)?.[1] - 1];
+        if (block) return button(id, () => { block.focus(); block.scrollIntoView({ block: "nearest" }); }, { class: "cite" });
+        return texts ? `${id} (no such block)` : id;
+      };
+      const [table, rows] = this.table("Certificate", one, [...(texts ? ["Subclaim"] : []), "State", "Material", "Cites", ...(texts ? ["Rationale"] : [])],
+        answer.subclaims.map((item) => [...(texts ? [item.text] : []), make("b", {}, item.state), item.material ? "yes" : "no",
+          item.cites.map((id, place) => make("span", { class: "one" }, cite(id), place + 1 < item.cites.length ? ", " : "")), ...(texts ? [item.rationale] : [])]));
+      rows.forEach((row, place) => {
+        const light = (on) => () => { for (const id of answer.subclaims[place].cites) this.blocks[id.slice(1) - 1]?.classList.toggle("cited", on); };
+        for (const [event, on] of [["mouseenter", true], ["focusin", true], ["mouseleave", false], ["focusout", false]]) row.addEventListener(event, light(on));
+      });
+      const stated = answer.stated && answer.stated !== answer.verdict ? `; the model itself states ${answer.stated}` : "";
+      return [make("h5", {}, `Certificate of ${answer.judge}`), make("p", { class: "aside" }, `It amounts to ${answer.verdict ?? "no verdict"}${stated}.`), table];
+    }
+
+    controllers(one) {
+      const found = Object.entries(one.controllers);
+      if (!found.length) return [];
+      const [table, rows] = this.table("Controllers", one, ["Controller", "Decision", "On the panel's proposal", "In floats"],
+        found.map(([name, [exact, floats]]) => [name, make("b", { class: exact === one.gold ? "right" : "" }, exact), logic.effect(name, exact, one.panel), floats ?? "the same"]));
+      found.forEach(([name, [exact, floats]], place) => {
+        rows[place].classList.toggle("acts", name !== "validator" && exact !== one.panel);
+        rows[place].classList.toggle("differs", floats !== undefined);
+      });
+      return [make("h5", {}, "Controllers"), make("p", { class: "aside" }, `What each makes of the panel's proposal (${one.panel}).`), table];
     }
   }
 
-  const browse = (section) => {
-    if (!browsers.has(section.id)) browsers.set(section.id, new Browser(section));
-    return browsers.get(section.id);
-  };
+  const browsers = new Map();
   const sections = [...document.querySelectorAll("section.cases")];
+  function browse(section) {
+    if (!browsers.has(section)) browsers.set(section, new Browser(section));
+    return browsers.get(section);
+  }
   const watcher = new IntersectionObserver((seen) => {
     for (const { isIntersecting, target } of seen) if (isIntersecting) { watcher.unobserve(target); browse(target); }
-  }, { rootMargin: "600px" });
+  }, { rootMargin: "1000px" });
   for (const section of sections) watcher.observe(section);
 
-  // Contents: words narrow the list; numbers and words lead to cases too.
+  // --- finding things -------------------------------------------------------------------------------------------
   const find = document.getElementById("find");
-  const contents = document.getElementById("contents-list");
+  const found = document.getElementById("found-cases");
+  find.parentElement.hidden = false;
   find.addEventListener("input", () => {
-    const wanted = words(find.value);
+    const wanted = logic.words(find.value);
     let left = 0;
-    for (const item of contents.children) {
-      item.hidden = !wanted.every((word) => item.textContent.toLowerCase().includes(word));
+    for (const item of document.querySelectorAll("#contents .group li")) {
+      item.hidden = !logic.holds(`${item.closest(".group").querySelector("h3").textContent} ${item.textContent}`.toLowerCase(), wanted);
       left += !item.hidden;
     }
-    const links = [];
-    if (wanted.length) {
-      for (const section of sections) {
-        const browser = browse(section);
-        for (const one of browser.cases) {
-          const content = `${one.id} ${one.claim ?? ""}`.toLowerCase();
-          const hit = wanted.filter((word) => word !== "case").every((word) => (/^\d+$/.test(word) ? one.id === Number(word) : content.includes(word)));
-          if (hit && wanted.some((word) => word !== "case") && links.length < 20) links.push(make("a", { href: `#${browser.name}-case-${one.id}` }, `${browser.name} case ${one.id}`), " ");
-        }
-      }
-    }
-    document.getElementById("found-cases").replaceChildren(...links);
-    say(`${left} entries, ${links.length / 2} cases`);
+    for (const group of document.querySelectorAll("#contents .group")) group.hidden = !group.querySelector("li:not([hidden])");
+    const named = wanted.some((word) => word !== "case" && (word.length > 2 || /\d/.test(word)));
+    const hits = named ? sections.flatMap((section) => {
+      const { name, cases } = browse(section);
+      return logic.chosen(cases, { text: find.value }).map((one) => ({ name, one }));
+    }) : [];
+    hits.sort((a, b) => wanted.includes(`${b.one.id}`) - wanted.includes(`${a.one.id}`)); // its own number first
+    const links = hits.map(({ name, one }) => make("li", {}, make("a", { href: `#${name}-case-${one.id}` }, `${name} case ${one.id}`), ` ${one.claim ?? one.gold}`));
+    found.replaceChildren(...links.slice(0, 12), ...(links.length > 12 ? [make("li", {}, `and ${links.length - 12} more: use the filters of the case browser`)] : []));
+    say(`${left} entries, ${links.length} cases`);
   });
 
-  // A link to a table or case opens what holds it.
-  const open = () => {
+  // A link to a table or a case opens what holds it.
+  function open() {
     const id = decodeURIComponent(location.hash.slice(1));
+    if (!id) return;
+    for (const section of sections) browse(section); // first, so that nothing moves afterwards
     const [, study, number] = /^(.*)-case-(\d+)$/.exec(id) ?? [];
     const section = study && document.getElementById(`${study}-cases`);
-    if (section) {
-      const browser = browse(section);
-      if (browser.cases[number]) { browser.search.value = ""; browser.filter(); browser.choose(Number(number), true); }
-    }
-    const target = section || (id && document.getElementById(id));
+    if (section) browse(section).open(Number(number));
+    const target = section || document.getElementById(id);
     for (let holder = target; holder; holder = holder.parentElement) if (holder.tagName === "DETAILS") holder.open = true;
-    if (target) target.scrollIntoView();
-  };
+    target?.scrollIntoView();
+    const heading = target?.querySelector("summary");
+    if (heading && target.tagName === "DETAILS") heading.focus({ preventScroll: true });
+  }
   addEventListener("hashchange", open);
+  document.addEventListener("click", ({ target }) => { // the same address again
+    if (target.closest("a")?.hash && target.closest("a").hash === location.hash) open();
+  });
   open();
-  addEventListener("beforeprint", () => document.querySelectorAll("main details:not(.columns)").forEach((item) => { item.open = true; }));
+
+  // Paper has no buttons: everything is open while printing.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    for (const section of sections) browse(section);
+    closed = [...document.querySelectorAll("details.table:not([open])")];
+    for (const item of closed) item.open = true;
+  });
+  addEventListener("afterprint", () => { for (const item of closed) item.open = false; });
 })();
