@@ -182,7 +182,7 @@ def test_summaries_count_what_misses() -> None:
 def test_monte_carlo_errors_are_never_zero(k: int, more: int) -> None:
     """The error of a share is near the binomial one, also where every replication agrees."""
     n = k + more + 1
-    assert 0 < standard_error(k / n, n) <= 0.5 / math.sqrt(n)
+    assert 0 < standard_error(k / n, n) <= 0.5 / math.sqrt(n) * (1 + 1e-12)  # equal at k = n / 2, but for rounding
 
 
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.027), (35, 0.5), (150, 0.93), (285, 0.012)])
