@@ -7,13 +7,16 @@ import csv
 import io
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from warrant.artifact import write_text
 from warrant.coverage_study import (
+    BESIDE,
+    CLOPPER_PEARSON,
     COMPARED,
+    EXACT_GAP,
     MCNEMAR,
     NEWCOMBE,
     PERCENTILE,
@@ -22,17 +25,19 @@ from warrant.coverage_study import (
     VETO_DRAWN,
     VETO_EXACT,
     WILSON,
+    gap_coverage,
+    rate_coverage,
     study,
-    wilson_coverage,
 )
-from warrant.intervals import wilson
+from warrant.intervals import clopper_pearson, wilson
 
 COMMAND: Final = "OMP_NUM_THREADS=1 python scripts/interval_coverage.py"
 REPLICATIONS, RESAMPLES, DRAWS, PER_LABEL, SEED = 1000, 2000, 200, 500_000, 20260522
 TESTED: Final = ("averitec", "vitaminc_mixed", "demo")  # settings in which the random-veto null is run too
 EXACT_N: Final = (20, 35, 50, 100, 150, 285)
 EXACT_RANGES: Final = ((0.01, 0.99), (0.05, 0.95), (0.10, 0.90), (0.20, 0.80))
-STEPS: Final = 1000
+GAP_N: Final = ((150, 35), (100, 50), (20, 20))  # conflicting and insufficient claims of the settings
+STEPS, GAP_STEPS = 1000, 100
 ERRORS: Final = 3  # Monte Carlo standard errors below nominal that count as under-covering
 COLUMNS: Final = (
     "setting", "table", "row", "metric", "method", "nominal", "replications", "defined", "share", "share_error",
@@ -48,15 +53,31 @@ def measured() -> list[dict[str, str]]:
     for position, setting in enumerate(SETTINGS):
         draws = DRAWS if setting.name in TESTED else 0
         rows += study(setting, REPLICATIONS, RESAMPLES, draws, PER_LABEL, SEED + position * 10 * REPLICATIONS)
-    for n in EXACT_N:
-        exact = [(step / STEPS, wilson_coverage(n, step / STEPS)) for step in range(10, 991)]
-        for low, high in EXACT_RANGES:
-            rate, share = min(((p, c) for p, c in exact if low <= p <= high), key=lambda one: one[1])
-            rows.append(
-                {"setting": "exact", "table": "binomial", "row": f"n={n}", "metric": f"rate in [{low:.2f}, {high:.2f}]"}
-                | {"method": WILSON, "nominal": 0.95, "share": share, "truth": rate}
-            )
-    return [{name: _cell(row.get(name, "")) for name in COLUMNS} for row in rows]
+    return [{name: _cell(row.get(name, "")) for name in COLUMNS} for row in (*rows, *exact_rates(), *exact_gaps())]
+
+
+def exact_rates() -> Iterator[dict[str, object]]:
+    """Exact least coverage of a rate's intervals over ranges of true rates."""
+    for method, limits in ((WILSON, wilson), (CLOPPER_PEARSON, clopper_pearson)):
+        for n in EXACT_N:
+            found = [(step / STEPS, rate_coverage(n, step / STEPS, limits)) for step in range(10, 991)]
+            for low, high in EXACT_RANGES:
+                rate, share = min(((p, c) for p, c in found if low <= p <= high), key=lambda one: one[1])
+                about = {"table": "binomial", "row": f"n={n}", "metric": f"rate in [{low:.2f}, {high:.2f}]"}
+                yield {"setting": "exact", **about, "method": method, "nominal": 0.95, "share": share, "truth": rate}
+
+
+def exact_gaps() -> Iterator[dict[str, object]]:
+    """Exact least coverage of a gap's intervals over ranges of two true rates."""
+    steps = [step / GAP_STEPS for step in range(1, GAP_STEPS)]
+    for method, limits in ((NEWCOMBE, wilson), (EXACT_GAP, clopper_pearson)):
+        for n, m in GAP_N:
+            found = gap_coverage(n, m, steps, limits)
+            for low, high in EXACT_RANGES:
+                inside = [i for i, rate in enumerate(steps) if low <= rate <= high]
+                share, gap = min((float(found[i, j]), steps[i] - steps[j]) for i in inside for j in inside)
+                about = {"table": "binomial", "row": f"n={n}, {m}", "metric": f"rate in [{low:.2f}, {high:.2f}]"}
+                yield {"setting": "exact", **about, "method": method, "nominal": 0.95, "share": share, "truth": gap}
 
 
 def _cell(value: object) -> str:
@@ -134,16 +155,17 @@ class Measured:
         return [row for row in self.rows if values.items() <= row.items() and keep(row)]
 
     def beside(self, row: Row) -> Row:
-        """The square-and-add row of a bootstrap row."""
+        """The row of what stands beside a published interval."""
         values = {name: row[name] for name in ("setting", "table", "row", "metric")}
-        (found,) = [one for one in self.rows if one["method"] == SCORE and values.items() <= one.items()]
+        values["method"] = BESIDE[row["method"]]
+        (found,) = [one for one in self.rows if values.items() <= one.items()]
         return found
 
 
 def overview(data: Measured) -> Lines:
     """Each method in each setting."""
     rows = []
-    for method in (PERCENTILE, SCORE, WILSON, NEWCOMBE):
+    for method in (method for pair in BESIDE.items() for method in pair):
         for setting in data.settings:
             found = data.all(setting=setting, method=method)
             low = least(found)
@@ -177,22 +199,26 @@ def under(data: Measured) -> Lines:
 
 
 def short_of(data: Measured) -> Lines:
-    """Intervals of the other methods that under-cover."""
-    found = data.all(
-        lambda row: row["setting"] in data.settings and row["method"] in (SCORE, WILSON, NEWCOMBE) and short(row)
-    )
-    cells = [
-        [
-            row["method"],
-            row["setting"],
-            where(row),
-            f"{number(row, 'truth'):.3f}",
-            *(percent(row, name) for name in ("share", "above", "below")),
-            f"{number(row, 'width'):.3f}",
-        ]
-        for row in found
-    ]
-    return grid(["method", "setting", "of", "truth", "coverage %", "above %", "below %", "width"], cells, left=3)
+    """Rates and gaps whose published interval under-covers, and what stands beside it."""
+    cells = []
+    for row in data.all(lambda row: row["setting"] in data.settings and row["method"] in (WILSON, NEWCOMBE)):
+        if short(row):
+            line: list[object] = [row["method"], row["setting"], where(row), f"{number(row, 'truth'):.3f}"]
+            line += [percent(row, name) for name in ("share", "above", "below")]
+            line.append(f"{number(row, 'width'):.3f}")
+            beside = data.beside(row)
+            cells.append([*line, percent(beside), f"{number(beside, 'width'):.3f}"])
+    header = ["method", "setting", "of", "truth", "coverage %", "above %", "below %", "width", "beside it %", "width"]
+    return grid(header, cells, left=3)
+
+
+def missed(data: Measured) -> list[str]:
+    """The contrasts in which what stands beside the bootstrap under-covers, as a sentence."""
+    found = data.all(lambda row: row["setting"] in data.settings and short(row), method=SCORE)
+    if not found:
+        return ["It under-covers nowhere."]
+    named = [f"{where(row)} of {row['setting']} ({percent(row)} %, truth {number(row, 'truth'):+.3f})" for row in found]
+    return [f"It under-covers in {'; '.join(named)}."]
 
 
 def published(data: Measured) -> Lines:
@@ -219,26 +245,27 @@ def published(data: Measured) -> Lines:
 
 
 def single(data: Measured) -> Lines:
-    """Wilson and Newcombe intervals of the judges and veto tables, by metric."""
+    """Least coverage of a rate's published interval and of what stands beside it, by metric."""
     rows = []
     tables = [row for row in data.rows if row["table"] in ("judges", "veto")]
     for table, metric in dict.fromkeys((row["table"], row["metric"]) for row in tables):
         cells: list[object] = []
         for setting in data.settings:
-            found = data.all(setting=setting, table=table, metric=metric)
-            cells.append(f"{percent(least(found))} / {100 * mean(found, 'share'):.1f}" if found else "")
+            found = data.all(lambda row: row["method"] in BESIDE, setting=setting, table=table, metric=metric)
+            beside = [data.beside(row) for row in found]
+            cells.append(f"{percent(least(found))} / {percent(least(beside))}" if found else "")
         rows.append([f"{table}: {metric}", *cells])
-    return grid(["interval (least / mean coverage %)", *data.settings], rows)
+    return grid(["least coverage %: published / beside it", *data.settings], rows)
 
 
 def exact(data: Measured) -> Lines:
-    """Exact least coverage of the Wilson interval."""
+    """Exact least coverage of the intervals of rates and gaps."""
     ranges = list(dict.fromkeys(row["metric"] for row in data.all(setting="exact")))
     rows = []
-    for n in dict.fromkeys(row["row"] for row in data.all(setting="exact")):
-        found = [data.all(setting="exact", row=n, metric=metric)[0] for metric in ranges]
-        rows.append([n, *(f"{percent(row)} at {number(row, 'truth'):.3f}" for row in found)])
-    return grid(["claims", *ranges], rows)
+    for method, n in dict.fromkeys((row["method"], row["row"]) for row in data.all(setting="exact")):
+        found = [data.all(setting="exact", method=method, row=n, metric=metric)[0] for metric in ranges]
+        rows.append([method, n, *(f"{percent(row)} at {number(row, 'truth'):.3f}" for row in found)])
+    return grid(["method", "claims", *ranges], rows, left=2)
 
 
 def recovery(data: Measured) -> Lines:
@@ -273,8 +300,26 @@ def sizes(data: Measured) -> Lines:
 
 def moved(data: Measured) -> tuple[int, int]:
     """Rows whose mean estimate is more than ERRORS standard errors from the truth, of how many."""
-    found = data.all(lambda row: row["bias"] != "" and row["method"] != SCORE and number(row, "bias_error") > 0)
+    found = data.all(lambda row: row["bias"] != "" and row["method"] in BESIDE and number(row, "bias_error") > 0)
     return len([row for row in found if abs(number(row, "bias")) > ERRORS * number(row, "bias_error")]), len(found)
+
+
+PLACES: Final = {
+    PERCENTILE: ("contrasts", "`low`, `high`", "`score_low`, `score_high`"),
+    WILSON: ("rates", "`low`, `high`, as in `judges` and `veto`", "`exact_low`, `exact_high`"),
+    NEWCOMBE: ("rates", "the gap's `low`, `high`, as in `judges`", "its `exact_low`, `exact_high`"),
+}
+
+
+def verdicts(counts: Mapping[str, Sequence[Row]], below: Mapping[str, int]) -> Lines:
+    """What is published, what stands beside it, in which table, and how many of each under-cover."""
+    rows = []
+    for one, (table, columns, beside) in PLACES.items():
+        cells = [table]
+        for method, names in ((one, columns), (BESIDE[one], beside)):
+            cells += [f"{method}: {names}", f"{below[method]} of {len(counts[method])}"]
+        rows.append(cells)
+    return grid(["table", "published", "under-covering", "beside it", "under-covering"], rows, left=5)
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -282,17 +327,20 @@ def page(rows: Sequence[Row]) -> str:
     data = Measured(rows)
     replications = max(int(row["replications"] or 0) for row in rows)
     counts = {
-        method: data.all(lambda row: row["setting"] in data.settings, method=method) for method in (PERCENTILE, SCORE)
+        method: data.all(lambda row: row["setting"] in data.settings, method=method)
+        for pair in BESIDE.items()
+        for method in pair
     }
     below = {method: len([row for row in found if short(row)]) for method, found in counts.items()}
     far, compared = moved(data)
     errors = max(number(row, "truth_error") for row in counts[PERCENTILE] if row["metric"] != "se")
     floor = 95 - 100 * ERRORS * math.sqrt(0.95 * 0.05 / replications)
-    one = wilson(1, 100) or (0.0, 1.0)
+    wilsons, exacts = (limits(1, 100) or (0.0, 1.0) for limits in (wilson, clopper_pearson))
+    corner = {method: least(data.all(setting="exact", method=method)) for method in (NEWCOMBE, EXACT_GAP)}
     lines = [
         "# Do the verdict study's intervals cover?",
         *prose(
-            f"Written by `{COMMAND}` (about five minutes on one core; seed {SEED}, the same numbers every",
+            f"Written by `{COMMAND}` (six to seven minutes on one core; seed {SEED}, the same numbers every",
             "time); every",
             "number is a row of `interval-coverage.csv` beside this page or follows from it. Edit the program,",
             "not this page.",
@@ -300,13 +348,13 @@ def page(rows: Sequence[Row]) -> str:
         *prose(
             f"Judges are simulated with known parameters, {replications} samples a setting, and every sample",
             "goes through the",
-            "functions that make the workflow's tables. The published percentile bootstrap under-covers in",
-            f"{below[PERCENTILE]} of {len(counts[PERCENTILE])} contrasts, the square-and-add interval that",
-            "stands beside it",
-            f"(`score_low`, `score_high`) in {below[SCORE]}. Under-covering means below {floor:.1f} %, {ERRORS}",
-            "Monte Carlo standard",
-            "errors under 95 %. At that limit about one interval in a thousand with exact coverage is named by",
-            "chance.",
+            "functions that make the workflow's tables. Where a published method under-covers, it stays for the audit",
+            "and a method that covers stands beside it:",
+        ),
+        *verdicts(counts, below),
+        *prose(
+            f"Under-covering means below {floor:.1f} %, {ERRORS} Monte Carlo standard errors under 95 %. At that limit",
+            "about one interval in a thousand with exact coverage is named by chance.",
         ),
         "## Setting",
         *prose(
@@ -362,29 +410,34 @@ def page(rows: Sequence[Row]) -> str:
             "Newcombe's.",
             "Where a system commits to nothing, SE, its difference and both intervals are null.",
         ),
-        "What under-covers of this and of the tables' other intervals:",
-        *short_of(data),
+        *prose(*missed(data)),
         "## The paper's contrasts",
         *prose("`above` and `below`: the interval lies wholly above or below the truth."),
         *published(data),
-        "## Single rates",
+        "## Single rates and gaps",
         *prose(
-            "Wilson intervals in `judges` and `veto`, Newcombe's (1998, Statistics in Medicine 17:873) for the gap",
-            "CPO_C - Ovc_I. Least coverage is over systems.",
+            "Published: Wilson intervals, and Newcombe's (1998, Statistics in Medicine 17:873) for the gap CPO_C -",
+            "Ovc_I, which squares and adds Wilson limits. Beside them in table `rates`: the exact limits of Clopper",
+            "and Pearson (1934, Biometrika 26:404), and for the gap these limits squared and added. The published ones",
+            "under-cover at rates of a few claims and among few commits (`cpo_commits`: the flags' hits among the",
+            "panel's commits on conflicting claims):",
         ),
+        *short_of(data),
+        *prose("Least coverage over systems, by metric:"),
         *single(data),
         *prose(
-            "Wilson's coverage oscillates with the rate. Exact binomial coverage, least over rates in steps of",
-            ".001, and the",
-            "rate at which it is least:",
+            "Exact binomial coverage, least over true rates in steps of .001 (for the gap, pairs of rates in steps of",
+            ".01), and the rate or gap at which it is least:",
         ),
         *exact(data),
         *prose(
-            "The dips are at rates of a few claims. There the lower limit is what fails, by little: at 1 of 100",
-            "it is",
-            f"{one[0]:.4f}, and the exact (Clopper-Pearson) one {1 - 0.975 ** (1 / 100):.4f}. Wilson's stays as",
-            "published; exact limits, which cover at every rate, stand beside it in the table `rates`, and beside",
-            "Newcombe's gap the square-and-add of exact limits.",
+            "Wilson's coverage oscillates with the rate. In its dips the limit towards 0 or 1 is what fails: at 1 of",
+            f"100 the lower one is {wilsons[0]:.4f}, the exact one {exacts[0]:.4f}. Clopper and Pearson's interval",
+            "covers at every rate.",
+            "The gap's is not exact: square-and-add is an approximation, whatever the limits. Its least coverage is",
+            f"{percent(corner[EXACT_GAP])} %, at a gap of {number(corner[EXACT_GAP], 'truth'):+.2f} between",
+            f"{corner[EXACT_GAP]['row'].removeprefix('n=').replace(', ', ' and ')} claims (Newcombe's:",
+            f"{percent(corner[NEWCOMBE])} %).",
         ),
         "## Recovery of parameters",
         *prose(

@@ -18,6 +18,9 @@ from strategies import names
 
 from warrant.bootstrap import generator
 from warrant.coverage_study import (
+    BESIDE,
+    CLOPPER_PEARSON,
+    EXACT_GAP,
     MCNEMAR,
     NEWCOMBE,
     PERCENTILE,
@@ -26,16 +29,17 @@ from warrant.coverage_study import (
     WILSON,
     Setting,
     Truth,
+    gap_coverage,
     law,
+    rate_coverage,
     rate_of,
     replicate,
     simulate,
     standard_error,
     summary,
     truths,
-    wilson_coverage,
 )
-from warrant.intervals import wilson
+from warrant.intervals import Limits, clopper_pearson, newcombe, wilson
 from warrant.labels import CONTRACTS
 from warrant.metrics import METRICS
 from warrant.simulation import rates
@@ -55,12 +59,16 @@ def test_the_page_is_made_from_the_csv() -> None:
 
 def test_the_csv_is_complete() -> None:
     """Every setting has the same intervals of every table, over the replications that the program states."""
-    found = Counter(row["setting"] for row in ROWS if row["method"] in (PERCENTILE, SCORE, NEWCOMBE))
+    found = Counter(row["setting"] for row in ROWS if row["method"] in (PERCENTILE, NEWCOMBE) and row["defined"])
     assert set(found) == set(BY_NAME)
     assert len(set(found.values())) == 1
     assert {row["replications"] for row in ROWS if row["setting"] in BY_NAME} == {str(interval_coverage.REPLICATIONS)}
-    wanted = {(row["row"], row["metric"]) for row in ROWS if row["method"] == PERCENTILE}
-    assert wanted == {(row["row"], row["metric"]) for row in ROWS if row["method"] == SCORE}
+    for published, beside in BESIDE.items():
+        first, second = (
+            [tuple(row[name] for name in ("setting", "table", "row", "metric", "defined", "bias")) for row in chosen]
+            for chosen in ([row for row in ROWS if row["method"] == method] for method in (published, beside))
+        )
+        assert sorted(first) == sorted(second)
 
 
 def test_parameters_are_recovered() -> None:
@@ -77,6 +85,17 @@ def test_what_stands_beside_the_bootstrap_covers() -> None:
     usual = [row for row in ROWS if row["setting"] in ("averitec", "averitec_drawn", "vitaminc_mixed", "demo")]
     assert not [row for row in usual if row["method"] == SCORE and short(row)]
     assert len([row for row in usual if row["method"] == PERCENTILE and short(row)]) > 50
+
+
+def test_what_stands_beside_rates_and_gaps_covers() -> None:
+    """No exact rate interval and no gap of exact limits under-covers in any setting, while published ones do."""
+    simulated = [row for row in ROWS if row["setting"] in BY_NAME]
+    for published, beside in ((WILSON, CLOPPER_PEARSON), (NEWCOMBE, EXACT_GAP)):
+        assert [row for row in simulated if row["method"] == published and short(row)]
+        assert not [row for row in simulated if row["method"] == beside and short(row)]
+    exact = [row for row in ROWS if row["setting"] == "exact" and row["method"] == CLOPPER_PEARSON]
+    assert len(exact) > 20
+    assert all(float(row["share"]) >= 0.95 for row in exact)
 
 
 def test_exact_tests_keep_their_level() -> None:
@@ -96,7 +115,7 @@ def test_a_fast_run_has_the_coverage_that_is_committed(name: str) -> None:
     The error is that of the mean over samples of the share of intervals that cover: intervals of a sample depend.
     """
     measured = replicate(BY_NAME[name], FAST, 500, 0, seed=99)
-    for method in (WILSON, NEWCOMBE, PERCENTILE, SCORE):
+    for method in (*BESIDE, *BESIDE.values()):
         rows = [row for row in ROWS if row["setting"] == name and row["method"] == method]
         rows = [row for row in rows if row["defined"] == row["replications"]]
         hits = []
@@ -185,11 +204,29 @@ def test_monte_carlo_errors_are_never_zero(k: int, more: int) -> None:
     assert 0 < standard_error(k / n, n) <= 0.5 / math.sqrt(n) * (1 + 1e-12)  # equal at k = n / 2, but for rounding
 
 
+@pytest.mark.parametrize("limits", [wilson, clopper_pearson])
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.027), (35, 0.5), (150, 0.93), (285, 0.012)])
-def test_exact_coverage_is_scipys(n: int, rate: float) -> None:
-    """Exact coverage is the binomial probability of the counts whose Wilson interval holds the rate."""
-    covering = [k for k in range(n + 1) if (wilson(k, n) or (2, 2))[0] <= rate <= (wilson(k, n) or (2, -2))[1]]
-    assert wilson_coverage(n, rate) == pytest.approx(float(binom.pmf(covering, n, rate).sum()), abs=1e-10)
+def test_exact_coverage_is_scipys(n: int, rate: float, limits: Limits) -> None:
+    """Exact coverage is the binomial probability of the counts whose interval holds the rate."""
+    ends = [limits(k, n, 0.95) or (2, -2) for k in range(n + 1)]
+    covering = [k for k, (low, high) in enumerate(ends) if low <= rate <= high]
+    assert rate_coverage(n, rate, limits) == pytest.approx(float(binom.pmf(covering, n, rate).sum()), abs=1e-10)
+
+
+@pytest.mark.parametrize("limits", [wilson, clopper_pearson])
+def test_exact_coverage_of_gaps_is_scipys(limits: Limits) -> None:
+    """Exact coverage of a gap is the probability of the pairs of counts whose interval holds it."""
+    n, m, grid = 7, 4, (0.03, 0.4, 0.97)
+    found = gap_coverage(n, m, grid, limits)
+    for i, p in enumerate(grid):
+        for j, q in enumerate(grid):
+            expected = 0.0
+            for k in range(n + 1):
+                for h in range(m + 1):
+                    low, high = newcombe(k, n, h, m, limits=limits) or (2, -2)
+                    if low <= p - q <= high:
+                        expected += float(binom.pmf(k, n, p) * binom.pmf(h, m, q))
+            assert found[i, j] == pytest.approx(expected, abs=1e-10)
 
 
 def test_settings_are_checked() -> None:

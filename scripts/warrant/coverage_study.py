@@ -1,8 +1,9 @@
 """What the verdict study's tables do on simulated judges: recovery of parameters, coverage of intervals, size of tests.
 
-Every estimate, interval and p value is read from the tables that the workflow makes (`judges`, `veto`, `contrasts`,
-`null`), made here on simulated labels. True values are parameters where the law gives them (single judges and
-the validator); where it does not (panels, controllers) they come from one large simulation.
+Every estimate, interval and p value is read from the tables that the workflow makes (`rates`, which has those of
+`judges` and `veto`; `contrasts`; `null`), made here on simulated labels. True values are parameters where the law
+gives them (single judges and the validator); where it does not (panels, controllers) they come from one large
+simulation.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import numpy.typing as npt
 
 from warrant.bootstrap import generator
 from warrant.decimals import ONE
-from warrant.intervals import wilson
+from warrant.intervals import Limits, newcombe, wilson
 from warrant.labels import CONFLICTING, CONTRACTS, GOLD, INSUFFICIENT, NAMES, NONE, REFUTE, SUPPORT, Labels, Mask
 from warrant.metrics import METRICS
 from warrant.panel import Votes
 from warrant.simulation import HUNDREDTHS, OWN, SHARED, Answers, Judge, answer
 from warrant.systems import Controlled, Decisions, decide
 from warrant.tables.contrasts import Contrast, contrasts
-from warrant.tables.judges import JUDGES, judges
 from warrant.tables.null import null
+from warrant.tables.rates import rates
 from warrant.tables.veto import veto
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +35,9 @@ Key = tuple[str, str, str, str]  # table, row, metric, method
 
 PANEL: Final = ("a", "b", "c")
 CONTROLLERS: Final = ("E@0.90", "F@0.90", "F@0.85")
-WILSON, NEWCOMBE, PERCENTILE, SCORE = "Wilson", "Newcombe", "percentile bootstrap", "square-and-add"
+WILSON, NEWCOMBE, PERCENTILE = "Wilson", "Newcombe", "percentile bootstrap"  # as published
+CLOPPER_PEARSON, EXACT_GAP, SCORE = "Clopper-Pearson", "square-and-add, exact limits", "square-and-add"
+BESIDE: Final = {PERCENTILE: SCORE, WILSON: CLOPPER_PEARSON, NEWCOMBE: EXACT_GAP}  # published -> what stands beside it
 MCNEMAR, VETO_EXACT, VETO_DRAWN = "exact McNemar", "random veto, exact", "random veto, drawn"
 # The comparisons of config/runs/paper.yaml, each on every metric, and two of judges that (nearly) agree.
 COMPARED: Final = (
@@ -256,15 +259,15 @@ def estimates(sample: Simulated, resamples: int, seed: int) -> Iterator[tuple[Ke
         return first, second, third
 
     shown = {name: one for name, one in sample.systems.items() if name not in CONTROLLERS}
-    rated = [name.removesuffix("_low") for name in JUDGES.names if name.endswith("_low")]
-    for row in judges(sample.gold, shown).to_pylist():
-        for metric in rated:
-            if metric in UNTYPED and row["system"].endswith("3opt"):
-                continue
-            method = NEWCOMBE if metric == "gap" else WILSON
-            yield ("judges", row["system"], metric, method), numbers(row, metric, f"{metric}_low", f"{metric}_high")
-    for row in veto(sample.gold, sample.panel).to_pylist():
-        yield ("veto", row["population"], row["flag"], WILSON), numbers(row, "rate", "low", "high")
+    for row in rates(sample.gold, shown, sample.panel).to_pylist():
+        system, metric = row["system"], row["metric"]
+        if metric in UNTYPED and system.endswith("3opt"):
+            continue
+        table, _, flag = system.partition("/")
+        about = ("veto", metric, flag) if table == "veto" else ("judges", system, metric)
+        method = NEWCOMBE if metric == "gap" else WILSON
+        yield (*about, method), numbers(row, "rate", "low", "high")
+        yield (*about, BESIDE[method]), numbers(row, "rate", "exact_low", "exact_high")
     for row in contrasts(sample.gold, sample.systems, wanted(), resamples, seed).to_pylist():
         key = ("contrasts", row["contrast"], row["metric"])
         yield (*key, PERCENTILE), numbers(row, "delta", "low", "high")
@@ -353,16 +356,30 @@ def study(
     return lines
 
 
-def wilson_coverage(n: int, rate: float) -> float:
-    """Exact coverage of the Wilson interval of n trials at a true rate: the binomial probability of what covers."""
+def binomial(n: int, rate: float) -> Floats:
+    """Probabilities of 0 ... n successes in n trials."""
     log = math.lgamma(n + 1)
-    mass = []
-    for k in range(n + 1):
-        low, high = wilson(k, n) or (0.0, 1.0)
-        if low <= rate <= high:
-            ways = log - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-            mass.append(math.exp(ways + k * math.log(rate) + (n - k) * math.log1p(-rate)))
-    return math.fsum(mass)
+    ways = [log - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n + 1)]
+    return np.array([math.exp(ways[k] + k * math.log(rate) + (n - k) * math.log1p(-rate)) for k in range(n + 1)])
+
+
+def rate_coverage(n: int, rate: float, limits: Limits = wilson) -> float:
+    """Exact coverage of the interval of n trials at a true rate: the binomial probability of what covers."""
+    intervals = [limits(k, n, 0.95) or (0.0, 1.0) for k in range(n + 1)]
+    mass = binomial(n, rate)
+    return math.fsum(mass[k] for k, (low, high) in enumerate(intervals) if low <= rate <= high)
+
+
+def gap_coverage(n: int, m: int, grid: Sequence[float], limits: Limits = wilson) -> Floats:
+    """Exact coverage of the square-and-add interval of a difference of two independent rates, at each pair of them."""
+    ends = np.array([[newcombe(k, n, h, m, limits=limits) or (-1.0, 1.0) for h in range(m + 1)] for k in range(n + 1)])
+    first, second = ([binomial(trials, rate) for rate in grid] for trials in (n, m))
+    found = np.empty((len(grid), len(grid)))
+    for i, j in np.ndindex(*found.shape):
+        gap = grid[i] - grid[j]
+        covers = (ends[:, :, 0] <= gap + TOLERANCE) & (gap - TOLERANCE <= ends[:, :, 1])
+        found[i, j] = first[i] @ covers @ second[j]
+    return found
 
 
 _A: Final = Judge(

@@ -1,7 +1,7 @@
 """Table `rates`: every rate of `judges` and `veto` in one long table, with exact limits beside Wilson's.
 
-Wilson's interval is what the papers print and covers near its nominal level but for rates near 0 or 1 and for few
-claims (docs/interval-coverage.md); Clopper and Pearson's covers everywhere.
+The published intervals, Wilson's and for the gap Newcombe's, are kept for the audit; they under-cover at rates near 0
+or 1 and among few claims. The exact limits beside them cover (docs/interval-coverage.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from warrant import artifact
 from warrant.artifact import field
-from warrant.intervals import clopper_pearson, newcombe
+from warrant.intervals import Interval, clopper_pearson, newcombe
 from warrant.labels import Labels
 from warrant.systems import Controlled, Decisions
 from warrant.tables.judges import WITH_INTERVAL, judges
@@ -37,38 +37,42 @@ SCHEMA: Final = pa.schema(
 
 
 def rates(gold: Labels, systems: Mapping[str, Decisions], panel: Controlled | None) -> pa.Table:
-    """One row per system and rate, and per flag and population where the panel has a validator."""
+    """Per system a row for each rate and one for the gap; per flag one for each population, with a validator.
+
+    Null where the denominator is 0 or claims that the rate needs are not known. panel: the typed one, None without.
+    """
     rows: list[dict[str, Any]] = []
     for row in judges(gold, systems).to_pylist():
-        for metric in WITH_INTERVAL:
-            names = {"k": f"{metric}_k", "n": f"{metric}_n", "rate": metric}
-            names |= {"low": f"{metric}_low", "high": f"{metric}_high"}
-            found = {name: row[source] for name, source in names.items()}
-            rows.append({"system": row["system"], "metric": metric, **found, **_exact(found["k"], found["n"])})
+        rows += [_rate(row, metric) for metric in WITH_INTERVAL]
         rows.append(_gap(row))
     if panel is not None and panel.mixed is not None:
-        for row in veto(gold, panel).to_pylist():
-            found = {name: row[name] for name in ("k", "n", "rate", "low", "high")}
-            system, metric = f"veto/{row['flag']}", row["population"]
-            rows.append({"system": system, "metric": metric, **found, **_exact(row["k"], row["n"])})
+        rows += [_flagged(row) for row in veto(gold, panel).to_pylist()]
     return artifact.from_rows(rows, SCHEMA)
 
 
-def _exact(k: int | None, n: int | None) -> dict[str, float]:
-    interval = None if k is None or n is None else clopper_pearson(k, n)
-    return {} if interval is None else {"exact_low": interval[0], "exact_high": interval[1]}
+def _rate(row: Mapping[str, Any], metric: str) -> dict[str, Any]:
+    k, n = row[f"{metric}_k"], row[f"{metric}_n"]
+    published = {"rate": row[metric], "low": row[f"{metric}_low"], "high": row[f"{metric}_high"]}
+    return {"system": row["system"], "metric": metric, "k": k, "n": n, **published, **_exact(k, n)}
+
+
+def _flagged(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = {name: row[name] for name in ("k", "n", "rate", "low", "high")}
+    return {"system": f"veto/{row['flag']}", "metric": row["population"], **found, **_exact(row["k"], row["n"])}
 
 
 def _gap(row: Mapping[str, Any]) -> dict[str, Any]:
-    line = {
-        "system": row["system"],
-        "metric": "gap",
-        "rate": row["gap"],
-        "low": row["gap_low"],
-        "high": row["gap_high"],
-    }
+    line = {"system": row["system"], "metric": "gap"}
+    line |= {"rate": row["gap"], "low": row["gap_low"], "high": row["gap_high"]}
     if row["gap"] is None:
         return line
     counts = (row["cpo_c_k"], row["cpo_c_n"], row["ovc_i_k"], row["ovc_i_n"])
-    interval = newcombe(*counts, limits=clopper_pearson)
-    return line if interval is None else line | {"exact_low": interval[0], "exact_high": interval[1]}
+    return line | _limits(newcombe(*counts, limits=clopper_pearson))
+
+
+def _exact(k: int | None, n: int | None) -> dict[str, float]:
+    return {} if k is None or n is None else _limits(clopper_pearson(k, n))
+
+
+def _limits(interval: Interval | None) -> dict[str, float]:
+    return {} if interval is None else {"exact_low": interval[0], "exact_high": interval[1]}
