@@ -27,9 +27,9 @@ import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
-from warrant.request_key import Request
-from warrant.store import KEYS_AT_ONCE, PROJECTION, ROWS_AT_ONCE, Response, Store, answer, batched, row_sha256
-from warrant.store_upkeep import verify, why_miss
+from warrant.calls.request_key import Request
+from warrant.calls.store import KEYS_AT_ONCE, PROJECTION, ROWS_AT_ONCE, Response, Store, answer, batched, row_sha256
+from warrant.calls.store_upkeep import verify, why_miss
 
 SEED = 20261
 CHUNK = 10_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from warrant import artifact, certificates, responses, sample, verdicts
+from warrant import artifact, certificates, sample, verdicts
+from warrant.calls import responses
+from warrant.calls.parse_responses import certificate_row, flag_certificate, known_case
 from warrant.imported import Imported, Known
-from warrant.parse_responses import certificate_row, flag_certificate, known_case
 from warrant.step import Step, run
 
 

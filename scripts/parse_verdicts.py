@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from warrant import artifact, responses, sample, verdicts
-from warrant.parse_responses import known_case, verdict_row
+from warrant import artifact, sample, verdicts
+from warrant.calls import responses
+from warrant.calls.parse_responses import known_case, verdict_row
 from warrant.step import Step, run
 
 

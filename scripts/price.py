@@ -1,8 +1,8 @@
 """See the price first: what the calls that are not stored may cost at most, by model. Asks nobody and makes no store.
 
 Input tokens are an upper bound (bytes of the request), output tokens are all that a request allows: see
-scripts/warrant/spend.py. Exit status: 0 done; 1 bad input, or a model without a price; 2 a command line that is not
-understood.
+scripts/warrant/calls/spend.py. Without a requests artifact there is nobody to ask, and it says so.
+Exit status: 0 done; 1 bad input, or a model without a price; 2 a command line that is not understood.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from warrant import requests, spend
+from warrant.calls import requests, spend
+from warrant.calls.query import Question, unanswered
+from warrant.calls.store import Reservation, Store
 from warrant.errors import InputError, bad_input
-from warrant.query import Question, unanswered
-from warrant.store import Reservation, Store
 
 HEADER: Final = ["model", "calls", "stored", "to ask", "input tokens", "output tokens", "upper bound"]
 
@@ -100,6 +100,9 @@ def notes(found: Mapping[str, Line], settings: Mapping[str, Any], rows: Iterable
 
 def price(arguments: argparse.Namespace) -> None:
     """Print the table and what is to be said of it."""
+    if not arguments.requests:
+        print("No arm of these runs asks a judge: there is nothing to pay.")
+        return
     settings = arguments.settings
     if not isinstance(settings, dict) or not isinstance(settings.get("judges"), dict):
         raise bad_input("--settings", found=settings, expected="a JSON object with judges")
@@ -122,7 +125,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="price", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--requests", type=Path, nargs="+", required=True, help="requests artifacts (Parquet)")
+    parser.add_argument("--requests", type=Path, nargs="*", required=True, help="requests artifacts (Parquet)")
     parser.add_argument("--store", type=Path, required=True, help="the response store; it need not be there")
     about = "JSON: judges (their transport settings), and run, currency, cap, retries as query takes them"
     parser.add_argument("--settings", type=json.loads, required=True, help=about)

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from warrant import requests, responses, spend
+from warrant.calls import requests, responses, spend
+from warrant.calls.limits import Limits
+from warrant.calls.providers import provider_for
+from warrant.calls.query import Asking, Judge, Outcome, Question, by_judge, stopped_by_signals, unanswered
+from warrant.calls.store import Store, query_lock
 from warrant.errors import InputError, bad_input
-from warrant.limits import Limits
-from warrant.providers import provider_for
-from warrant.query import Asking, Judge, Outcome, Question, by_judge, stopped_by_signals, unanswered
 from warrant.step import Step, run
-from warrant.store import Store, query_lock
 
 SHOWN: Final = 10  # of the answers that did not come
 INTERRUPTED: Final = 130

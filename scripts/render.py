@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from warrant import artifact, requests, sample
+from warrant import artifact, sample
+from warrant.calls import requests
+from warrant.calls.prompt import case_values, parse_template
+from warrant.calls.providers import Case, request_for
+from warrant.calls.requests import Call
 from warrant.errors import bad_input
-from warrant.prompt import case_values, parse_template
-from warrant.providers import Case, request_for
-from warrant.requests import Call
 from warrant.step import Step, run
 
 

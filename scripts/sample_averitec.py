@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from warrant import averitec, sample
 from warrant.artifact import write_text
+from warrant.calls.prompt import case_values, parse_template
 from warrant.errors import InputError, bad_input
-from warrant.prompt import case_values, parse_template
 from warrant.sample import sha256_text
 from warrant.step import Step, run
 

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from warrant import requests
-from warrant import store_upkeep as upkeep
+from warrant.calls import requests
+from warrant.calls import store_upkeep as upkeep
+from warrant.calls.request_key import parse
+from warrant.calls.store import Store
 from warrant.errors import InputError, bad_input
-from warrant.request_key import parse
-from warrant.store import Store
 
 SAMPLE: Final = 100  # of missing requests that why-miss compares
 NONE: Final = "none, the store is empty"

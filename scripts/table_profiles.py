@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from warrant import artifact, sample
+from warrant.calls.prompt import case_values, parse_template
 from warrant.errors import bad_input
-from warrant.prompt import case_values, parse_template
 from warrant.step import Step, run
 from warrant.tables.profiles import profiles
 

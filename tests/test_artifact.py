@@ -203,7 +203,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
         raise OSError("disk full")
 
     monkeypatch.setattr(pq, "write_table", half)
-    monkeypatch.setattr(artifact, "_cell", cell)
+    monkeypatch.setattr(artifact, "csv_cell", cell)
 
     def interrupted() -> None:
         with artifact.replacing(path) as temporary:

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 from checkouts import copy_project, edit, planned, snakemake
 
-from warrant.store import Store
-from warrant.store_upkeep import verify
+from warrant.calls.store import Store
+from warrant.calls.store_upkeep import verify
 
 pytestmark = pytest.mark.slow
 ARMS = ("3opt", "4opt", "certificate")

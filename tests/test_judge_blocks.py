@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from warrant.calls.providers import Case, request_for
 from warrant.config import read_models
 from warrant.errors import InputError
 from warrant.judge_blocks import ApiJudge
-from warrant.providers import Case, request_for
 
 SECRET = "sk-proj-Zq7-never-shown"
 BLOCKS: dict[str, dict[str, Any]] = {

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from warrant import artifact, certificates, requests, responses, sample, store, verdicts
+from warrant import artifact, certificates, sample, verdicts
+from warrant.calls import requests, responses, store
+from warrant.calls.request_key import Request
+from warrant.calls.requests import IDENTITY, Call
+from warrant.calls.responses import STATUSES, TEXT_REPAIRS
 from warrant.json_object import REASONS, Repair
 from warrant.parse_verdict import parse_certificate, parse_verdict
-from warrant.request_key import Request
-from warrant.requests import IDENTITY, Call
-from warrant.responses import STATUSES, TEXT_REPAIRS
 from warrant.sample import Case
 from warrant.verdicts import read_votes
 
@@ -333,7 +334,3 @@ def test_the_columns_of_the_store_have_its_types() -> None:
     assert all(declared[item.name].type == item.type for item in shared)
     looser = {item.name for item in shared if declared[item.name].nullable != item.nullable}
     assert looser == {"text"}
-
-
-def test_the_statuses_of_the_store_are_among_those_of_a_response() -> None:
-    assert set(store.STATUSES) == set(STATUSES) - {"infra_error"}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warrant.limits import WINDOW, Limits, Start
-from warrant.policy import FIRST, MOST, Retries
-from warrant.providers import InfraError, StopModel, TransientError
+from warrant.calls.limits import WINDOW, Limits, Start
+from warrant.calls.policy import FIRST, MOST, Retries
+from warrant.calls.providers import InfraError, StopModel, TransientError
 
 # --- retries ---------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warrant.prompt import FIELDS, case_values, numbered_evidence, parse_template, read_back
+from warrant.calls.prompt import FIELDS, case_values, numbered_evidence, parse_template, read_back
 
 Refused = Callable[..., AbstractContextManager[None]]
 NASTY = [

@@ -28,18 +28,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire_servers import VERDICT, Call, Reply, Server, serving
 
-from warrant import spend, strict_json
+from warrant import strict_json
+from warrant.calls import spend
+from warrant.calls.limits import Limits
+from warrant.calls.providers import Case, Completion, InfraError, StopModel, TransientError, provider_for, request_for
+from warrant.calls.providers.answer_schemas import answer_schema, in_order
+from warrant.calls.providers.wire import MOST_WAIT, is_loopback, is_other_model, json_text, retry_after
+from warrant.calls.query import Asking, Judge, Outcome, Question
+from warrant.calls.request_key import Request, canonical_json, parse
+from warrant.calls.store import Store
+from warrant.calls.store import answer as stored
 from warrant.judge_blocks import ApiJudge, Models
 from warrant.labels import CONTRACTS
-from warrant.limits import Limits
 from warrant.parse_verdict import parse_certificate, parse_verdict
-from warrant.providers import Case, Completion, InfraError, StopModel, TransientError, provider_for, request_for
-from warrant.providers.answer_schemas import answer_schema, in_order
-from warrant.providers.wire import MOST_WAIT, is_loopback, is_other_model, json_text, retry_after
-from warrant.query import Asking, Judge, Outcome, Question
-from warrant.request_key import Request, canonical_json, parse
-from warrant.store import Store
-from warrant.store import answer as stored
 
 KEY = "sk-test-Zq7_planted-0123456789"
 KINDS = ("openai", "responses", "anthropic", "openai_compatible")
@@ -905,7 +906,7 @@ def test_sdks_are_imported_by_the_first_call_only() -> None:
     code = f"""
 import sys
 from warrant.judge_blocks import Models
-from warrant.providers import Case, provider_for, request_for
+from warrant.calls.providers import Case, provider_for, request_for
 for kind in ({{"provider": "openai"}}, {{"provider": "anthropic", "parameters": {{"max_tokens": 1}}}}):
     judge = Models.model_validate({{"j": {{"model": "m", **kind}}}}).root["j"]
     request_for("j", judge.sent(), {MESSAGES!r}, Case("0" * 64, "support", "4opt"), 0).key()

@@ -23,15 +23,16 @@ import virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warrant import artifact, query, requests
+from warrant import artifact
+from warrant.calls import query, requests
+from warrant.calls.limits import WINDOW, Limits
+from warrant.calls.providers import Case, Completion, InfraError, StopModel, TransientError, request_for
+from warrant.calls.query import Asking, Judge, Outcome, Question, unanswered
+from warrant.calls.request_key import Request
+from warrant.calls.requests import Call
+from warrant.calls.spend import Budget, Price, bound, worst_case
+from warrant.calls.store import Response, Store
 from warrant.errors import InputError
-from warrant.limits import WINDOW, Limits
-from warrant.providers import Case, Completion, InfraError, StopModel, TransientError, request_for
-from warrant.query import Asking, Judge, Outcome, Question, unanswered
-from warrant.request_key import Request
-from warrant.requests import Call
-from warrant.spend import Budget, Price, bound, worst_case
-from warrant.store import Response, Store
 
 PRICE = Price(Decimal("10"), Decimal("40"))
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5}
@@ -536,7 +537,7 @@ def test_a_signal_ends_the_program_cleanly(project: Path, asked: Path, number: i
 
 def test_a_signal_while_another_run_has_the_store(project: Path, asked: Path) -> None:
     """Waiting for the lock it ends as cleanly."""
-    from warrant.store import query_lock
+    from warrant.calls.store import query_lock
 
     with query_lock(asked / "s.sqlite"):
         with subprocess.Popen(command(project, asked), stderr=subprocess.PIPE, text=True) as process:

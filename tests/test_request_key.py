@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warrant.request_key import Request, canonical_json, differences, differing, number_text, parse, parts
+from warrant.calls.request_key import Request, canonical_json, differences, differing, number_text, parse, parts
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAMED = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="@[]/\\?#"), min_size=1, max_size=8)

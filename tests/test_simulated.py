@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warrant.calls.providers import Case, Completion, provider_for, request_for
+from warrant.calls.providers.simulated import LAW, normals, simulate
+from warrant.calls.request_key import Request, parse
 from warrant.parse_verdict import parse_certificate, parse_verdict
-from warrant.providers import Case, Completion, provider_for, request_for
-from warrant.providers.simulated import LAW, normals, simulate
-from warrant.request_key import Request, parse
 from warrant.simulation import judge_of, rates
 
 SETTINGS: dict[str, Any] = {

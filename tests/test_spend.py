@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warrant import artifact, requests
-from warrant.providers import InfraError, StopModel, TransientError
-from warrant.request_key import Request
-from warrant.requests import Call
-from warrant.spend import Budget, Price, Usage, billed, bound, budget_of, money, price_of, tokens, worst_case
-from warrant.store import Store, answer
+from warrant import artifact
+from warrant.calls import requests
+from warrant.calls.providers import InfraError, StopModel, TransientError
+from warrant.calls.request_key import Request
+from warrant.calls.requests import Call
+from warrant.calls.spend import Budget, Price, Usage, billed, bound, budget_of, money, price_of, tokens, worst_case
+from warrant.calls.store import Store, answer
 
 PRICE = Price(Decimal("0.15"), Decimal("0.6"))
 AMOUNTS = st.decimals(0, 1000, places=9)
@@ -247,3 +248,10 @@ def test_a_model_without_a_price_is_refused_unless_allowed(artifacts: Any, capsy
     assert [line.endswith("no price") for line in lines[:5]] == [False, False, False, True, True]
     del judges["small"]
     assert priced(artifacts, capsys, monkeypatch, judges)[0] == 1
+
+
+def test_a_run_that_asks_nobody_has_no_price_to_see(capsys: Any, monkeypatch: Any) -> None:
+    arguments = ["price", "--requests", "--store", "cache/responses.sqlite", "--settings", "{}"]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert program.main() == 0
+    assert capsys.readouterr().out == "No arm of these runs asks a judge: there is nothing to pay.\n"

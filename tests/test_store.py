@@ -22,12 +22,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warrant import store as store_module
-from warrant import store_file
 from warrant.artifact import from_rows
-from warrant.errors import InputError
-from warrant.request_key import Request
-from warrant.store import (
+from warrant.calls import store as store_module
+from warrant.calls import store_file
+from warrant.calls.request_key import Request
+from warrant.calls.store import (
     PROJECTION,
     Reservation,
     Response,
@@ -39,7 +38,8 @@ from warrant.store import (
     query_lock,
     row_sha256,
 )
-from warrant.store_upkeep import Explanation, damage, export, grouped, import_folder, verify, why_miss
+from warrant.calls.store_upkeep import Explanation, damage, export, grouped, import_folder, verify, why_miss
+from warrant.errors import InputError
 
 # A process that forks: each line of its input ("path first step size") is a child that stores `size` responses at a
 # time and reports each one once it is committed. Starting Python for every kill would take a second each.
@@ -47,7 +47,7 @@ NURSERY = """
 import os, sys, time
 from pathlib import Path
 from test_store import reply
-from warrant.store import Store, query_lock
+from warrant.calls.store import Store, query_lock
 for line in sys.stdin:
     path, first, step, size = line.rstrip("\\n").split("\\t")
     child = os.fork()

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 import store as program
 
-from warrant import artifact, requests
+from warrant import artifact
 from warrant.artifact import file_sha256
-from warrant.request_key import Request
-from warrant.requests import Call
-from warrant.store import Store, answer
-from warrant.store_upkeep import EXPORT
+from warrant.calls import requests
+from warrant.calls.request_key import Request
+from warrant.calls.requests import Call
+from warrant.calls.store import Store, answer
+from warrant.calls.store_upkeep import EXPORT
 
 
 def ask(number: int, **changed: Any) -> Request:

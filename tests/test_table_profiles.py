@@ -20,9 +20,9 @@ from strategies import GOLD, row, rows
 from warrant import artifact, sample
 from warrant.audit import audit, read_published
 from warrant.blocks import AveritecSample
+from warrant.calls.prompt import case_values, parse_template
 from warrant.config import read_run
 from warrant.plan import plan_run
-from warrant.prompt import case_values, parse_template
 from warrant.sample import Case
 from warrant.sources import read_sources
 from warrant.tables.profiles import QUANTITIES, SCHEMA, case_profile, percentile, profiles

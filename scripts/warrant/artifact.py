@@ -156,12 +156,13 @@ def write_csv(table: pa.Table, path: Path) -> None:
         out.writerow(table.column_names)
         quoted = csv.writer(handle, lineterminator="\n", quoting=csv.QUOTE_ALL)
         for row in _rows(table):
-            cells = [_cell(value) for value in row]
+            cells = [csv_cell(value) for value in row]
             # the csv module leaves a lone carriage return unquoted, and readers take it for a line end
             (quoted if any("\r" in cell for cell in cells) else out).writerow(cells)
 
 
-def _cell(value: object) -> str:
+def csv_cell(value: object) -> str:
+    """A value as it stands in the CSV files."""
     if value is None:
         return ""
     if isinstance(value, bool):

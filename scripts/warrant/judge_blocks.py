@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field, JsonValue, RootModel, WrapValidator, field_validator, model_validator
 
 from warrant.block import Block, Name, Share
+from warrant.calls.request_key import canonical_json
 from warrant.errors import InputError
-from warrant.request_key import canonical_json
 
 Seconds = Annotated[Decimal, Field(ge=0, le=3600, decimal_places=6)]
 Money = Annotated[Decimal, Field(ge=0, max_digits=24, decimal_places=12)]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from warrant.artifact import csv_cell
 from warrant.audit import STATUSES
 from warrant.step import SIMULATED
 from warrant.table_titles import TITLES
@@ -34,22 +35,9 @@ def shown(value: object) -> str:
     return str(value)
 
 
-def filed(value: object) -> str:
-    """The same value as it stands in the CSV file (artifact.write_csv; a test holds the two together)."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)
-
-
 def cell(value: object) -> Cell:
     """A cell: its text, and the file's value where that is another."""
-    text, file = shown(value), filed(value)
+    text, file = shown(value), csv_cell(value)
     return text, None if file == text else file
 
 

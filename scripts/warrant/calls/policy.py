@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from warrant.providers import InfraError, TransientError
+from warrant.calls.providers import InfraError, TransientError
 
 FIRST: Final = 1.0  # seconds before the first retry; twice as long before each further one
 MOST: Final = 60.0  # seconds that a wait never exceeds, whatever the provider asks for

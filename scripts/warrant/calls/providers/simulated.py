@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from warrant.calls.providers import Case, Completion
+from warrant.calls.request_key import Request
 from warrant.labels import ASKED, CODES, NAMES, NONE
-from warrant.providers import Case, Completion
-from warrant.request_key import Request
 from warrant.simulation import HUNDREDTHS, OWN, SHARED, Draws, Judge, answer, judge_of
 
 NAME: Final = "simulated"

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
 from typing import Any, Final, NamedTuple
 
+from warrant.calls.providers import InfraError, TransientError
+from warrant.calls.request_key import Request
+from warrant.calls.store import Reservation
 from warrant.errors import InputError, bad_input
-from warrant.providers import InfraError, TransientError
-from warrant.request_key import Request
-from warrant.store import Reservation
 
 MESSAGE: Final = 64
 SCHEMA: Final = 1024

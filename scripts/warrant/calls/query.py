@@ -21,13 +21,13 @@ from decimal import Decimal
 from math import inf
 from typing import Final, NamedTuple
 
-from warrant import spend
-from warrant.limits import Limits, Start
-from warrant.policy import Retries, told
-from warrant.progress import Progress
-from warrant.providers import Completion, InfraError, Provider, StopModel, TransientError
-from warrant.request_key import Request
-from warrant.store import Reservation, Store, answer
+from warrant.calls import spend
+from warrant.calls.limits import Limits, Start
+from warrant.calls.policy import Retries, told
+from warrant.calls.progress import Progress
+from warrant.calls.providers import Completion, InfraError, Provider, StopModel, TransientError
+from warrant.calls.request_key import Request
+from warrant.calls.store import Reservation, Store, answer
 
 Say = Callable[[str], None]
 GRACE: Final = 30.0  # seconds that calls in flight have to end once a run is stopped

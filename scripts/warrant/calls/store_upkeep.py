@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 
 from warrant.artifact import field, file_sha256, type_name
-from warrant.errors import InputError, bad_input
-from warrant.request_key import (
+from warrant.calls.request_key import (
     Difference,
     Parts,
     Request,
@@ -33,8 +32,10 @@ from warrant.request_key import (
     parts,
     shared_start,
 )
-from warrant.store import COLUMNS, Response, Store, batched, portions, query_lock, row_sha256
-from warrant.store_file import STATUSES, responses
+from warrant.calls.responses import ANSWERED
+from warrant.calls.store import COLUMNS, Response, Store, batched, portions, query_lock, row_sha256
+from warrant.calls.store_file import responses
+from warrant.errors import InputError, bad_input
 
 CANDIDATES: Final = 10_000
 HASHES: Final = "SHA256SUMS.tsv"
@@ -45,7 +46,7 @@ EXPORT: Final = pa.schema(
         field("request", pa.binary(), "canonical JSON under the key", nullable=False),
         field("provider", pa.string(), "whom the request was sent to", nullable=False),
         field("model", pa.string(), "the model that was asked", nullable=False),
-        field("status", pa.string(), f"one of {', '.join(STATUSES)}", nullable=False),
+        field("status", pa.string(), f"one of {', '.join(ANSWERED)}", nullable=False),
         field("body", pa.binary(), "the answer's bytes", nullable=False),
         field("finish_reason", pa.string(), "as the provider named it"),
         field("usage", pa.string(), "JSON, as the provider counted"),
@@ -185,7 +186,7 @@ class Verification:
 
 def verify(store: Store) -> Verification:
     """Recompute every key and hash, and let SQLite check its pages and indexes."""
-    counts, damaged = dict.fromkeys(STATUSES, 0), []
+    counts, damaged = dict.fromkeys(ANSWERED, 0), []
     rows = 0
     # a query without types: a damaged column may hold what its type cannot
     asked = sa.text(f"SELECT seq, {', '.join(EXPORT.names)} FROM responses ORDER BY seq")
@@ -231,7 +232,7 @@ def damage(row: Response, body_sha256: str, recorded: str) -> str | None:
         return f"the body has the SHA-256 {hashlib.sha256(row.body).hexdigest()}, recorded is {body_sha256}"
     if (row.provider, row.model) != (request.provider, request.model):
         return "provider and model are not those of the stored request"
-    if row.status not in STATUSES:
+    if row.status not in ANSWERED:
         return f"the status is {row.status!r}"
     if row_sha256(row, body_sha256) != recorded:
         return f"the row has the SHA-256 {row_sha256(row, body_sha256)}, recorded is {recorded}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from warrant.providers.answer_schemas import answer_schema, in_order
-from warrant.providers.wire import FORMAT, Answer, Api, Connection, NoAnswer, parts, text_or_none
-from warrant.request_key import Request
+from warrant.calls.providers.answer_schemas import answer_schema, in_order
+from warrant.calls.providers.wire import FORMAT, Answer, Api, Connection, NoAnswer, parts, text_or_none
+from warrant.calls.request_key import Request
 
 VERSION: Final = "anthropic-version"
 CUT_OFF: Final = ("max_tokens", "model_context_window_exceeded", "pause_turn")

@@ -7,7 +7,7 @@ power loss the last commits could be gone, though reported and paid for; the syn
 call of seconds. What was being written at the time vanishes whole. On a full disk the transaction is rolled back.
 
 The file is append-only (triggers refuse UPDATE, DELETE and REPLACE); infra_error is no answer and is never stored.
-Beside the responses it keeps what calls may cost, reserved before each (`warrant.spend`).
+Beside the responses it keeps what calls may cost, reserved before each (`warrant.calls.spend`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from warrant.artifact import field
+from warrant.calls.request_key import Request, canonical_json, key_of
+from warrant.calls.responses import ABOUT_THE_ANSWER, ANSWERED
+from warrant.calls.store_file import begin_writing, engine, migrate, one_line, reservations, responses
+from warrant.calls.store_file import query_lock as query_lock
 from warrant.errors import InputError, bad_input
-from warrant.request_key import Request, canonical_json, key_of
-from warrant.store_file import STATUSES, begin_writing, engine, migrate, one_line, reservations, responses
-from warrant.store_file import query_lock as query_lock
 
 T = TypeVar("T")
 
@@ -41,16 +42,9 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 PROJECTION: Final = pa.schema(
     [
         field("request_sha256", pa.string(), "key of the request", nullable=False),
-        field("status", pa.string(), f"one of {', '.join(STATUSES)}", nullable=False),
+        field("status", pa.string(), f"one of {', '.join(ANSWERED)}", nullable=False),
         field("text", pa.string(), "body, decoded as text_repair says", nullable=False),
-        field("text_repair", pa.string(), "null, or surrogate or utf8: what U+FFFD stands for in the text"),
-        field("finish_reason", pa.string(), "as the provider named it"),
-        field("usage", pa.string(), "JSON, as the provider counted"),
-        field("returned_model", pa.string(), "the model that the provider says answered"),
-        field("returned_provider", pa.string(), "whom an intermediary says it passed the request to"),
-        field("provider", pa.string(), "whom the request was sent to", nullable=False),
-        field("retries", pa.int64(), "calls before this one", nullable=False),
-        field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),
+        *ABOUT_THE_ANSWER,
         field("created_at", pa.timestamp("us", tz="UTC"), "when the answer was there", nullable=False),
     ]
 )
@@ -250,8 +244,8 @@ class Store:
 
     def _check(self, response: Response) -> None:
         key = response.request_sha256
-        if response.status not in STATUSES:
-            expected = f"one of {', '.join(STATUSES)} (an infrastructure error is no answer)"
+        if response.status not in ANSWERED:
+            expected = f"one of {', '.join(ANSWERED)} (an infrastructure error is no answer)"
             raise bad_input(self.path, field=f"{key} status", found=response.status, expected=expected)
         if key_of(response.request) != key:
             raise bad_input(self.path, field=key, found="a request with another key", expected="its own")

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from warrant import strict_json
+from warrant.calls.providers import Completion, InfraError, StopModel, TransientError
+from warrant.calls.request_key import Request, canonical_json
 from warrant.errors import InputError
-from warrant.providers import Completion, InfraError, StopModel, TransientError
-from warrant.request_key import Request, canonical_json
 
 if TYPE_CHECKING:
     from types import ModuleType

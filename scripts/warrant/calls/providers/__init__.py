@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from warrant.request_key import Request
+from warrant.calls.request_key import Request
 
 
 class Completion(NamedTuple):
@@ -77,15 +77,15 @@ def request_for(
     """The request that asks a judge (its name, and what its block sends)."""
     match settings["provider"]:
         case "simulated":
-            from warrant.providers import simulated
+            from warrant.calls.providers import simulated
 
             return simulated.request(judge, settings, messages, case, replicate)
         case "openai" | "openai_compatible":
-            from warrant.providers import openai_api
+            from warrant.calls.providers import openai_api
 
             return openai_api.request(settings, messages, case.contract, replicate)
         case "anthropic":
-            from warrant.providers import anthropic_api
+            from warrant.calls.providers import anthropic_api
 
             return anthropic_api.request(settings, messages, case.contract, replicate)
         case unknown:
@@ -96,15 +96,15 @@ def provider_for(transport: Mapping[str, Any]) -> Provider:
     """The provider that a judge is reached by."""
     match transport["provider"]:
         case "simulated":
-            from warrant.providers.simulated import Simulated
+            from warrant.calls.providers.simulated import Simulated
 
             return Simulated(float(transport["latency"]))
         case "openai" | "openai_compatible":
-            from warrant.providers.openai_api import OpenAI
+            from warrant.calls.providers.openai_api import OpenAI
 
             return OpenAI(transport)
         case "anthropic":
-            from warrant.providers.anthropic_api import Anthropic
+            from warrant.calls.providers.anthropic_api import Anthropic
 
             return Anthropic(transport)
         case unknown:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from warrant import artifact, strict_json
 from warrant.artifact import field
+from warrant.calls.request_key import Request, canonical_json
 from warrant.errors import bad_input
-from warrant.request_key import Request, canonical_json
 
 MESSAGE: Final = pa.struct([pa.field("role", pa.string()), pa.field("content", pa.string())])
 SPAN: Final = pa.struct(

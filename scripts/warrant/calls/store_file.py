@@ -21,8 +21,6 @@ from sqlalchemy.pool import QueuePool
 
 from warrant.errors import InputError, bad_input
 
-STATUSES: Final = ("ok", "refusal", "truncated", "empty", "wrong_model")
-
 _metadata: Final = sa.MetaData()
 # seq: order of arrival. created_at: microseconds since 1970 UTC. request: canonical JSON. usage and retry_causes: JSON
 # text or null. raw: what the provider sent, whole. row_sha256: over every other column but seq (store.row_sha256).
@@ -47,7 +45,7 @@ responses: Final = sa.Table(
     sa.Column("body_sha256", sa.Text, nullable=False),
     sa.Column("row_sha256", sa.Text, nullable=False),
 )
-# What calls may cost and did cost (warrant.spend): the amounts of a run add up to what it has spent at most.
+# What calls may cost and did cost (warrant.calls.spend): the amounts of a run add up to what it has spent at most.
 reservations: Final = sa.Table(
     "reservations",
     _metadata,
