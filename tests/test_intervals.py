@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta, binom, binomtest, norm
+from scipy.stats import beta, binom, binomtest, multinomial, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
@@ -23,6 +23,7 @@ from warrant.intervals import (
     mcnemar_exact,
     newcombe,
     paired_correlation,
+    paired_square_and_add,
     square_and_add,
     wilson,
 )
@@ -252,6 +253,52 @@ def test_a_paired_interval_holds_its_difference(cells: tuple[int, int, int, int]
     assert -1 - 1e-12 <= low <= (only_b - only_a) / sum(cells) <= high <= 1 + 1e-12
     assert low < high
     assert paired(both, only_b, only_a, neither) == pytest.approx((-high, -low), abs=1e-7)
+
+
+@given(pairs, confidences)
+@example((0, 0, 0, 5), 0.95)
+@example((0, 5, 0, 0), 0.95)
+@example((0, 3, 3, 0), 0.95)
+def test_an_interval_from_discordant_claims(cells: tuple[int, int, int, int], confidence: float) -> None:
+    """It squares and adds the limits of two cells of a multinomial; concordant claims count only in n."""
+    _, only_a, only_b, _ = cells
+    n = sum(cells)
+    low, high = paired_square_and_add(only_a, only_b, n, confidence) or (2, 2)
+    assert -1 - 1e-12 <= low <= (only_b - only_a) / n <= high <= 1 + 1e-12
+    assert low < high
+    assert paired_square_and_add(only_b, only_a, n, confidence) == pytest.approx((-high, -low), abs=1e-12)
+    p, q = only_a / n, only_b / n
+    rho = -math.sqrt(p / (1 - p) * (q / (1 - q))) if p < 1 and q < 1 else 0
+    (la, ua), (lb, ub) = (proportion_confint(k, n, alpha=1 - confidence, method="wilson") for k in (only_a, only_b))
+    for end, x, y in ((low, q - lb, ua - p), (high, ub - q, p - la)):
+        assert (end - (q - p)) ** 2 == pytest.approx(x * x + y * y - 2 * rho * x * y, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "least"), [(20, 0.94), (50, 0.945), (100, 0.95)])
+def test_the_interval_from_discordant_claims_covers(n: int, least: float) -> None:
+    """Exact coverage over every sample of n claims, for expected numbers of discordant claims from none to half."""
+    only_a, only_b = (counts.ravel() for counts in np.meshgrid(np.arange(n + 1), np.arange(n + 1)))
+    possible = only_a + only_b <= n
+    only_a, only_b = only_a[possible], only_b[possible]
+    ends = [paired_square_and_add(int(a), int(b), n) for a, b in zip(only_a, only_b, strict=True)]
+    low, high = np.array(ends).T
+    expected = [mean for mean in (0, 0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, n / 4) if mean <= n / 2]
+    for one in expected:
+        for other in expected:
+            truth = (other - one) / n
+            inside = (low <= truth + 1e-12) & (truth - 1e-12 <= high)
+            chance = multinomial.pmf(
+                np.stack([only_a, only_b, n - only_a - only_b], axis=1), n, [one / n, other / n, 1 - (one + other) / n]
+            )
+            assert chance.sum() == pytest.approx(1)
+            assert chance[inside].sum() > least, (one, other)
+
+
+def test_discordant_counts_make_sense() -> None:
+    assert paired_square_and_add(0, 0, 0) is None
+    for counts in ((-1, 0, 3), (0, -1, 3), (2, 2, 3)):
+        with pytest.raises(ValueError, match="discordant counts"):
+            paired_square_and_add(*counts)
 
 
 @given(trials, trials, confidences)

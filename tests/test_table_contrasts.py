@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 from strategies import codes, golds, hidden, masks, names, rows, same, systems
 
-from warrant.intervals import square_and_add
+from warrant.intervals import paired_square_and_add, square_and_add
 from warrant.labels import Labels, Mask
 from warrant.systems import Decisions
 from warrant.tables.contrasts import Contrast, contrasts
@@ -72,12 +72,18 @@ def test_intervals_are_ordered_and_in_range(drawn: Drawn) -> None:
 
 @fewer
 @given(samples)
-def test_the_score_interval_is_made_of_wilson_limits_and_residuals(drawn: Drawn) -> None:
-    """The score interval squares and adds Wilson limits with the correlation of the claims' residuals; SE too."""
+def test_the_score_interval_is_made_of_wilson_limits(drawn: Drawn) -> None:
+    """Of the discordant shares; for SE of the rates, with the correlation of the claims' residuals."""
     gold, found = drawn
     for line in run(drawn, every_metric("a", "b")):
-        assert ("Newcombe" in line["score_method"]) == (line["metric"] != "se")
+        assert ("discordant" in line["score_method"]) == (line["metric"] != "se")
         if line["delta"] is None:
+            continue
+        if line["metric"] != "se":
+            signed = round(line["delta"] * line["n"])
+            only_a = (line["discordant"] - signed) // 2
+            expected = paired_square_and_add(only_a, only_a + signed, line["n"])
+            assert (line["score_low"], line["score_high"]) == expected
             continue
         sides, residuals = [], []
         for side in "ab":

@@ -112,7 +112,7 @@ def square_and_add(a: Trials, b: Trials, correlation: float, confidence: float =
     Zou and Donner (2008), Statistics in Medicine 27:1693 (MOVER): limits of each proportion, and the correlation
     of the two estimates, give those of the difference. With correlation 0 it is `newcombe`; for two proportions
     of the same n claims, with `paired_correlation`, it is method 10 of Newcombe (1998), Statistics in Medicine
-    17:2635. ValueError unless the correlation is in [-1, 1].
+    17:2635 (`paired_square_and_add` covers better). ValueError unless the correlation is in [-1, 1].
     """
     if not -1 <= correlation <= 1:
         raise ValueError(f"correlation={correlation} is not between -1 and 1")
@@ -125,6 +125,22 @@ def square_and_add(a: Trials, b: Trials, correlation: float, confidence: float =
         return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
 
     return (q - p - distance(q - second[0], first[1] - p), q - p + distance(second[1] - q, p - first[0]))
+
+
+def paired_square_and_add(only_a: int, only_b: int, n: int, confidence: float = 0.95) -> Interval | None:
+    """Interval of the difference b - a of two proportions of the same n claims; None when n is 0.
+
+    The difference is that of the discordant shares, only_b/n - only_a/n, two cells of one multinomial: MOVER (see
+    `square_and_add`) on their Wilson limits, with the correlation that cells have. Like McNemar's test it does not
+    depend on the claims on which both agree. Newcombe's method 10 does, and falls to 93% where nearly all claims are
+    concordant and the few others lie on one side; least exact coverage of this one on a grid of shares: 94.1% of 20
+    claims, 94.7% of 50, 95.3% of 100 (tests/test_intervals.py). ValueError unless the counts make sense.
+    """
+    if min(only_a, only_b) < 0 or only_a + only_b > n:
+        raise ValueError(f"only_a={only_a} and only_b={only_b} are not discordant counts of n={n}")
+    others = (n - only_a) * (n - only_b)
+    correlation = -math.sqrt(only_a * only_b / others) if others else 0.0
+    return square_and_add((only_a, n), (only_b, n), correlation, confidence)
 
 
 def paired_correlation(a: Trials, b: Trials, both: int, a_in_b: int, b_in_a: int, shared: int) -> float:

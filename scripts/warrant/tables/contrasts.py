@@ -16,7 +16,14 @@ import pyarrow as pa
 from warrant import artifact
 from warrant.artifact import field
 from warrant.bootstrap import generator, percentile_interval, ratio_differences, resampled_sums
-from warrant.intervals import Interval, holm, mcnemar_exact, paired_correlation, square_and_add
+from warrant.intervals import (
+    Interval,
+    holm,
+    mcnemar_exact,
+    paired_correlation,
+    paired_square_and_add,
+    square_and_add,
+)
 from warrant.labels import Labels
 from warrant.max_t import Floats, max_t
 from warrant.metrics import METRICS, Metric
@@ -48,7 +55,7 @@ SCHEMA: Final = pa.schema(
         field("p_holm", pa.float64(), "p_mcnemar adjusted over the table (Holm)"),
     ]
 )
-_NEWCOMBE: Final = "square-and-add, paired (Newcombe 1998, method 10)"
+_PAIRED: Final = "square-and-add, discordant shares (Zou and Donner 2008)"
 _MOVER: Final = "square-and-add, overlapping commits (Zou and Donner 2008)"
 
 
@@ -120,7 +127,7 @@ def _fill(
             "n": len(gold),
             "resamples": resamples,
             "method": "percentile, paired over claims",
-            "score_method": _NEWCOMBE if metric.denominator is None else _MOVER,
+            "score_method": _PAIRED if metric.denominator is None else _MOVER,
             "family": 0,
         }
         rows[position] = row
@@ -137,14 +144,16 @@ def _fill(
         interval = percentile_interval(resampled[position])
         if interval is not None:
             row["low"], row["high"] = interval
-        score = _square_and_add(*columns[a : a + 2], *columns[b : b + 2])
-        if score is not None:
-            row["score_low"], row["score_high"] = score
         only_a = int(((columns[a] == 1) & (columns[b] == 0)).sum())
         only_b = int(((columns[a] == 0) & (columns[b] == 1)).sum())
         row["discordant"] = only_a + only_b
         if metric.denominator is None:
             row["p_mcnemar"] = mcnemar_exact(only_a, only_b)
+            score = paired_square_and_add(only_a, only_b, len(gold))
+        else:
+            score = _square_and_add(*columns[a : a + 2], *columns[b : b + 2])
+        if score is not None:
+            row["score_low"], row["score_high"] = score
     for family in families.values():
         joint = max_t(
             np.array([rows[position]["delta"] for position in family]),
