@@ -31,7 +31,7 @@ paper: environment  ## the verdict study from its public release; fetches what i
 	$(snakemake) --config runs=paper
 
 price: environment  ## make price RUN=demo: calls, stored calls, tokens and an upper bound of the cost; asks nobody
-	$(snakemake) --quiet all --config runs=$(RUN) -- price
+	$(snakemake) --quiet host progress reason rules --config runs=$(RUN) -- price
 
 retry: environment  ## make retry RUN=demo: ask again for the answers that did not come, and for nothing else
 	$(snakemake) --config runs=$(RUN) --forcerun query

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from warrant import artifact, certificates, sample
@@ -17,12 +18,12 @@ def main(step: Step) -> None:
     settings, files = step.settings, by_arm(step.inputs["verdicts"])
     gold = gold_codes(sample.read(step.input("sample")))
     validator = files[settings["validator"]]
-    certificates.read_flags(validator, len(gold))  # refuses a missing or repeated case
+    *_, certified = certificates.read_flags(validator, len(gold))  # refuses a missing or repeated case
     listed = artifact.read(validator, certificates.SCHEMA).sort_by("case_id").column("subclaims").to_pylist()
-    judges = {
-        name: read_votes(files[system["arm"]], system["judges"], len(gold))
-        for name, system in settings["systems"].items()
-    }
+    judges = {}
+    for name, system in settings["systems"].items():
+        votes = read_votes(files[system["arm"]], system["judges"], len(gold))
+        judges[name] = replace(votes, known=votes.known & certified)
     step.write("table", taxonomy(gold, judges, listed, Decimal(settings["tau"])))
 
 

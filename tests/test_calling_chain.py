@@ -205,6 +205,28 @@ def test_a_replay_names_what_is_missing_and_how_many(project: Path) -> None:
     assert "parameters.sensitivity" in why.stdout
 
 
+def test_a_run_may_go_on_without_answers(project: Path) -> None:
+    """allow_missing: judge-b's answers are not stored; nothing that rests on them is scored, and bounds are given."""
+    edit(project / "config/models.yaml", 'sensitivity: "0.88"', 'sensitivity: "0.89"')
+    allowed = "title: Calls\nresponses: {allow_missing: true, replay: true}\n"
+    edit(project / "config/runs/calls.yaml", "title: Calls\n", allowed)
+    run(project, "results/calls/report.html")
+    tables = project / "results/calls/pairs/tables"
+    found = {(row["system"], row["metric"]): row for row in pq.read_table(tables / "bounds.parquet").to_pylist()}
+    panel, single = found["panel/4opt", "cpo_c"], found["single/judge-a/4opt", "cpo_c"]
+    assert (panel["claims"], single["open"], single["least"]) == (12, 0, single["greatest"])
+    assert 0 < panel["open"] <= 12
+    assert panel["least"] < panel["greatest"]
+    scored = {row["system"]: row for row in pq.read_table(tables / "judges.parquet").to_pylist()}
+    assert scored["panel/4opt"]["cpo_c"] is None
+    assert scored["single/judge-b/4opt"]["cpo_c"] is None
+    assert scored["single/judge-a/4opt"]["cpo_c"] == single["least"]
+    assert not (tables / "null.parquet").exists()
+    page = (project / "results/calls/report.html").read_text(encoding="utf-8")
+    assert "Answers are missing. They leave" in page
+    assert "answers that did not come (`allow_missing`)" in page
+
+
 # --- kills, twins, a full disk ---------------------------------------------------------------------------------------
 
 KILLS = {"program": 40, "snakemake": 10}

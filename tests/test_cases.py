@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -111,6 +112,19 @@ def test_without_leave_no_word_of_a_source_is_shown(study: Study) -> None:
     assert SECRET not in shown
     assert len(study.gold) == 0 or '"cites": ["E1", "(another id)"]' in shown
     assert len(study.gold) == 0 or SECRET in json.dumps(records(source(study), study.gold, True))
+
+
+@given(studies(claims=st.integers(1, 5), judges=st.integers(1, 2)))
+def test_a_certificate_that_did_not_come_shows_no_flag_and_no_veto(study: Study) -> None:
+    """Without the certificates' answers: panel and thresholds as before, no flag, no D, F or validator."""
+    whole = records(source(study), study.gold, True)
+    panel = replace(study.panel, certified=np.zeros(len(study.gold), dtype=np.bool_))
+    for case, before in zip(records(source(Study(study.gold, panel)), study.gold, True), whole, strict=True):
+        assert not {"mixed", "insufficient"} & set(case)
+        left = {name for name in before["controllers"] if not name.startswith(("D/", "F@")) and name != "validator"}
+        assert case["controllers"] == {name: before["controllers"][name] for name in left}
+        assert case["panel"] == before["panel"]
+        assert not {"vetoed", "rescued"} & set(case["tags"])
 
 
 def test_cases_without_a_panel_have_answers_only() -> None:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -212,9 +213,10 @@ def test_the_program_writes_rows_and_flags(run_step: Any, tmp_path: Path) -> Non
     outputs = {"verdicts": tmp_path / "verdicts/c.parquet", "flags": tmp_path / "flags/c.parquet"}
     inputs = {"sources": [tmp_path / "rows"], "sample": [tmp_path / "sample.parquet"]}
     run_step("import_certificates", inputs, outputs, {"sources": [source], "models": MODELS})
-    verdict, mixed, insufficient = read_flags(outputs["verdicts"], 3)
+    verdict, mixed, insufficient, known = read_flags(outputs["verdicts"], 3)
     assert verdict.tolist() == [CODES[gold] for gold in GOLD]
     assert (mixed.tolist(), insufficient.tolist()) == ([False] * 3, [False, False, True])
+    assert known.all()
     assert artifact.read(outputs["flags"], verdicts.FLAGS).column("row").to_pylist() == [2]
 
 
@@ -373,10 +375,20 @@ def test_a_claim_without_a_usable_certificate_raises_no_flag(tmp_path: Path) -> 
     rows = valid()
     rows[2]["certificate"] = None
     artifact.write(table_of(imported(rows)).take([2, 0, 1]), tmp_path / "c.parquet")
-    verdict, mixed, insufficient = read_flags(tmp_path / "c.parquet", 3)
+    verdict, mixed, insufficient, known = read_flags(tmp_path / "c.parquet", 3)
     assert verdict.tolist() == [CODES["support"], CODES["conflicting"], NONE]
     assert not mixed.any()
     assert not insufficient.any()
+    assert known.all()
+
+
+def test_a_certificate_that_did_not_come_is_not_known(tmp_path: Path) -> None:
+    """infra_error: no flag, and the claim is not known to have none."""
+    table = table_of(imported(valid()))
+    statuses = pa.array(["ok", "infra_error", "ok"])
+    position = table.schema.get_field_index("status")
+    artifact.write(table.set_column(position, table.schema.field(position), statuses), tmp_path / "c.parquet")
+    assert read_flags(tmp_path / "c.parquet", 3)[3].tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from warrant.blocks import Profile, Run
-from warrant.config import read_run
+from warrant.blocks import Profile, Responses, Run
+from warrant.config import read_models, read_run
 from warrant.judge_blocks import SimulatedJudge
 from warrant.plan import Missing, RunPlan, StudyPlan, missing_settings, plan_run
 from warrant.sources import Source, read_sources
@@ -353,6 +353,23 @@ def test_a_judge_brings_its_own_row_and_no_other() -> None:
     assert called.query["judges"]["b"] == {"provider": "simulated", "latency": "0.5"}
 
 
+def test_where_answers_may_be_missing_bounds_stand_for_what_needs_every_claim() -> None:
+    """allow_missing: table bounds comes, tables that need every claim go, and both are named."""
+    block = {"contract": "4opt", "calls": {"prompt": "config/prompts/p.txt", "judges": ["a"]}}
+    null = {"tau_e": "0.9", "tau_f": "0.9", "matched": ["0.9"], "draws": 100, "seed": 1}
+    flags = {**block, "contract": "certificate"}
+    run = run_of(arms={"4opt": block, "c": flags}, systems=SYSTEMS, typed_panel="panel/4opt", validator="c", null=null)
+    sure = plan_run("r", run, SMALL, lambda _: True, {"a": judge()}).studies["s"]
+    run = run.model_copy(update={"responses": Responses(allow_missing=True)})
+    open_ = plan_run("r", run, SMALL, lambda _: True, {"a": judge()}).studies["s"]
+    assert set(sure.tables) - set(open_.tables) == set(NEED_EVERY_CLAIM)
+    assert set(open_.tables) - set(sure.tables) == {"bounds"}
+    assert open_.tables["bounds"].settings["contracts"] == {"4opt": "4opt", "c": "certificate"}
+    assert sure.missing == []
+    (item,) = open_.missing
+    assert (sorted(item.unbuilt), item.sources) == (sorted(NEED_EVERY_CLAIM), [])
+
+
 def test_an_unknown_judge_is_refused(refused: Any) -> None:
     """The place, the name and the judges that there are."""
     with refused("config/runs/r.yaml", "studies.s.arms.4opt.calls.judges", "'c'", "['a', 'b']", "config/models.yaml"):
@@ -374,3 +391,21 @@ def test_an_arm_has_one_origin() -> None:
     for block in ({"contract": "4opt"}, {**arm("rows"), "calls": calls}):
         with pytest.raises(ValueError, match="either imports or calls"):
             run_of(arms={"4opt": block})
+
+
+@pytest.mark.parametrize(("name", "claims", "expected"), [("live", [285, 250], [2280, 2000]), ("local", [80], [240])])
+def test_the_template_runs_ask_as_often_as_they_say(
+    project: Path, sources: dict[str, Source], name: str, claims: list[int], expected: list[int]
+) -> None:
+    """Calls of each study, from its arms and judges; every API judge states a price, as the run has a cap."""
+    judges = read_models(project / "config/models.yaml")
+    run = read_run(project / "config/runs", name)
+    plan = plan_run(name, run, sources, lambda _: True, judges)
+    asked = [sum(len(called.query["judges"]) for called in study.calls.values()) for study in plan.studies.values()]
+    assert [n * each for n, each in zip(claims, asked, strict=True)] == expected
+    for study in plan.studies.values():
+        for called in study.calls.values():
+            assert all(judge["price"] for judge in called.query["judges"].values())
+    if name == "live":
+        said = (project / "config/runs/live.yaml").read_text(encoding="utf-8").splitlines()[0]
+        assert "2,280 calls on AVeriTeC, 2,000 on VitaminC-Mixed" in said

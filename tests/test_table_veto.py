@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,12 @@ NEEDS = {  # gold labels whose votes a population depends on
     "gold_support": (),
     "gold_refute": (),
     "gold_conflicting": (),
+}
+GOLD_OF = {  # of populations that no vote decides
+    "gold_support_refute": DIRECTIONS,
+    "gold_support": ("support",),
+    "gold_refute": ("refute",),
+    "gold_conflicting": ("conflicting",),
 }
 FLAGS = ("material_mixed", "material_insufficient")
 
@@ -81,6 +88,19 @@ def test_a_partial_panel_has_the_populations_that_are_known(drawn: tuple[Study, 
         needed = NEEDS[line["population"]]
         seen = all(k for label, k in zip(names(study.gold), known.tolist(), strict=True) if label in needed)
         assert line["partial"] == (bool(needed) and not known.all())
+        for column in ("k", "n", "rate", "low", "high"):
+            assert line[column] == (full[column] if seen else None)
+
+
+@given(studies(claims=st.integers(1, 7)).flatmap(lambda study: st.tuples(st.just(study), masks(len(study.gold)))))
+def test_missing_certificates_leave_the_populations_without_them(drawn: tuple[Study, Mask]) -> None:
+    """A population with a claim whose certificate did not come is null; others are unchanged."""
+    study, certified = drawn
+    shown = Study(study.gold, replace(study.panel, certified=certified))
+    for line, full in zip(table(shown), table(study), strict=True):
+        needed = NEEDS[line["population"]] or GOLD_OF[line["population"]]
+        seen = all(k for label, k in zip(names(study.gold), certified.tolist(), strict=True) if label in needed)
+        assert line["partial"] == (not certified.all())
         for column in ("k", "n", "rate", "low", "high"):
             assert line[column] == (full[column] if seen else None)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from warrant import artifact, verdicts
 from warrant.imported import verdict_defaults
 from warrant.labels import CODES, NONE
-from warrant.verdicts import read_votes
+from warrant.verdicts import read_answered, read_votes
 
 JUDGES = ("x", "y")
 LABELS = ("support", "refute", "insufficient", "conflicting", None)
@@ -72,6 +72,16 @@ def test_an_unusable_answer_is_known(tmp_path: Path) -> None:
     votes = read_votes(written(tmp_path, [vote(0, judge, None, None) for judge in JUDGES]), JUDGES, 1)
     assert votes.known.tolist() == [True]
     assert not votes.usable.any()
+
+
+def test_an_answer_that_did_not_come_leaves_its_case_unknown(tmp_path: Path) -> None:
+    """infra_error of one judge: the case is not known, so nothing is scored there, and whose answers came is told."""
+    rows = [vote(0, "x"), vote(0, "y", None, None, status="infra_error"), vote(1, "x"), vote(1, "y", "refute")]
+    path = written(tmp_path, rows)
+    votes, answered = read_answered(path, JUDGES, 2)
+    assert votes.known.tolist() == [False, True]
+    assert answered.tolist() == [[True, False], [True, True]]
+    assert read_votes(path, ["x"], 2).known.all()  # of the judge who answered, everything is known
 
 
 @pytest.mark.parametrize(

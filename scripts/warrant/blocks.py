@@ -309,7 +309,7 @@ class Responses(Block):
     replay: bool = Field(default=False, description="ask nobody: an answer that is not stored is an error")
     in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(default=16, description="most calls at a time")
     retries: Annotated[int, Field(ge=0, le=20)] = Field(default=1, description="most repeated calls for one answer")
-    allow_missing: bool = Field(default=False, description="go on where an answer did not come; it stays unusable")
+    allow_missing: bool = Field(default=False, description="go on where an answer did not come; see table bounds")
     cap: Money | None = Field(default=None, description="most that the run may spend, worst case included")
     currency: str = Field(default="USD", description="of caps and prices")
     allow_unpriced: bool = Field(default=False, description="ask judges without a price; they count towards no cap")

@@ -61,9 +61,11 @@ def records(source: Source, gold: Labels, text: bool) -> list[dict[str, Any]]:
             "blocks": None if row["evidence"] is None else len(row["evidence"]),
             "answers": answers,
             **panel,
-            "controllers": {name: list(dict.fromkeys(pair[case] for pair in both)) for name, both in decided.items()}
-            if panel
-            else {},
+            "controllers": {
+                name: list(dict.fromkeys((exact[case], published[case])))
+                for name, (exact, published, known) in decided.items()
+                if known[case]
+            },
         }
         if text:
             record |= {"claim": row["text"], "evidence": row["evidence"] or []}
@@ -97,14 +99,15 @@ def _subclaim(item: Row, text: bool) -> dict[str, Any]:
 
 def _decisions(
     panel: Controlled | None, taus: Sequence[Decimal], margins: Sequence[Decimal]
-) -> dict[str, tuple[list[str], list[str]]]:
-    """Per controller of the ladder, decisions on every case in exact and in published arithmetic."""
+) -> dict[str, tuple[list[str], list[str], list[bool]]]:
+    """Per controller of the ladder: decisions in exact and in published arithmetic, and where they are known."""
     if panel is None:
         return {}
-    return {
-        name: (_names(panel.named(name, "exact").decision), _names(panel.named(name, "published").decision))
-        for _, name, _ in controllers(panel, taus, margins)
-    }
+    found = {}
+    for _, name, _ in controllers(panel, taus, margins):
+        exact, published = panel.named(name, "exact"), panel.named(name, "published")
+        found[name] = (_names(exact.decision), _names(published.decision), exact.known.tolist())
+    return found
 
 
 def _names(labels: Labels) -> list[str]:
@@ -136,7 +139,7 @@ def _panel(panel: Controlled, means: Sequence[tuple[str, float] | None], case: i
     found: dict[str, Any] = {"panel": NAMES[panel.proposal.decision[case]]}
     if mean is not None:
         found |= {"mean": mean[0], "float_mean": repr(mean[1])}
-    if panel.mixed is not None and panel.insufficient is not None:
+    if panel.mixed is not None and panel.insufficient is not None and panel.vetted[case]:
         found |= {"mixed": bool(panel.mixed[case]), "insufficient": bool(panel.insufficient[case])}
     return found
 

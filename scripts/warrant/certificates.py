@@ -14,6 +14,7 @@ from warrant.artifact import field
 from warrant.errors import bad_input
 from warrant.imported import Imported, Known, Row, complete, confidence, label, once, one_of, text
 from warrant.labels import CODES, NONE, STATES, Labels, Mask
+from warrant.verdicts import NO_ANSWER
 from warrant.verdicts import SCHEMA as VERDICTS
 
 # json_object.Reason has it too; what reads flags is not to depend on how answers are parsed
@@ -159,24 +160,25 @@ def _flag_inconsistencies(
                 out.flag(file, number, case_id, f"validity.{name}", stated[name], value)
 
 
-def read_flags(path: Path, cases: int) -> tuple[Labels, Mask, Mask]:
-    """Per case: the deterministic verdict (NONE when not usable), material_mixed, material_insufficient.
+def read_flags(path: Path, cases: int) -> tuple[Labels, Mask, Mask, Mask]:
+    """Per case: the deterministic verdict (NONE when not usable), material_mixed, material_insufficient, known.
 
-    A claim without a usable certificate raises no flag. A missing or repeated case is an error (InputError).
+    A claim without a usable certificate raises no flag; one to which no answer came (infra_error) is not known. A
+    missing or repeated case is an error (InputError).
     """
     table = artifact.read(path, SCHEMA)
     verdict = np.full(cases, NONE, dtype=np.int8)
     mixed = np.zeros(cases, dtype=np.bool_)
     insufficient = np.zeros(cases, dtype=np.bool_)
-    seen = np.zeros(cases, dtype=np.bool_)
-    names = ["case_id", "verdict", "material_mixed", "material_insufficient"]
-    for i, (case_id, said, is_mixed, is_insufficient) in enumerate(artifact.columns(table, names), start=1):
+    seen, known = np.zeros(cases, dtype=np.bool_), np.zeros(cases, dtype=np.bool_)
+    names = ["case_id", "verdict", "material_mixed", "material_insufficient", "status"]
+    for i, (case_id, said, is_mixed, is_insufficient, status) in enumerate(artifact.columns(table, names), start=1):
         if not 0 <= case_id < cases or seen[case_id]:
             raise bad_input(path, row=i, field="case_id", found=case_id, expected=f"cases 0 to {cases - 1}, once each")
-        seen[case_id] = True
+        seen[case_id], known[case_id] = True, status != NO_ANSWER
         if said is not None:
             verdict[case_id] = CODES[said]
         mixed[case_id], insufficient[case_id] = bool(is_mixed), bool(is_insufficient)
     if not seen.all():
         raise bad_input(path, field="case_id", found=f"{int((~seen).sum())} cases missing", expected=f"{cases} cases")
-    return verdict, mixed, insufficient
+    return verdict, mixed, insufficient, known

@@ -11,6 +11,7 @@ Rows = Sequence[Mapping[str, Any]]
 def headlines(tables: Mapping[str, Rows]) -> list[str]:
     """Sentences about one study, from its tables by name; a table or number that is missing is passed over."""
     found = [
+        *_open(tables.get("bounds", ())),
         *_vocabulary(tables.get("judges", ())),
         *_judges(tables.get("judges", ())),
         *_controllers(tables.get("ladder", ())),
@@ -45,6 +46,26 @@ def one(rows: Rows, **wanted: object) -> Mapping[str, Any] | None:
     """The only row with these values; None when there is none or several."""
     found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
     return found[0] if len(found) == 1 else None
+
+
+def _open(rows: Rows) -> list[str]:
+    """What missing answers may change, for the system that they leave most open."""
+    affected = [row for row in rows if row["metric"] == "cov" and row["open"]]
+    if not affected:
+        return []
+    most = max(affected, key=lambda row: int(row["open"]))
+    override = one(rows, metric="cpo_c", system=most["system"])
+    systems = f"{len(affected)} {'system' if len(affected) == 1 else 'systems'}"
+    sentence = (
+        f"Answers are missing. They leave {systems} open, most of all "
+        f"{most['system']} on {most['open']} of {most['claims']} claims"
+    )
+    if override is not None and override["least"] is not None and override["greatest"] is not None:
+        sentence += (
+            f": whatever they would have been, its share of overrides among conflicting claims lies between "
+            f"{share(override['least'])} and {share(override['greatest'])}"
+        )
+    return [sentence + "."]
 
 
 def _vocabulary(rows: Rows) -> list[str]:

@@ -14,11 +14,12 @@ from warrant.blocks import AveritecSample, Calls, Import, PanelImport, Run, Samp
 from warrant.debate_blocks import DebateStudy
 from warrant.errors import InputError, bad_input
 from warrant.judge_blocks import Judge
-from warrant.plan_tables import Settings, Table, case_settings, debate_tables, verdict_tables
+from warrant.plan_tables import Settings, Table, bounds_table, case_settings, debate_tables, verdict_tables
 from warrant.sources import Source
 
 AtHand = Callable[[Source], bool]
 RAW: Final = "data/raw"
+ALLOWED: Final = "answers that did not come (`allow_missing`)"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,10 @@ class Called:
 
 @dataclass(frozen=True)
 class Missing:
-    """Something that is not at hand: the tables it takes part in, those not built without it, the sources it lacks."""
+    """Something that is not at hand: the tables it takes part in, those not built without it, the sources it lacks.
+
+    No sources: answers of judges may be missing.
+    """
 
     study: str
     what: str
@@ -174,6 +178,8 @@ class _Planner:
                 arms[arm] = prepared
         at_hand = {arm: prepared.partial for arm, prepared in arms.items()}
         tables = {**verdict_tables(study, at_hand), "profiles": self.profiles(study)}
+        if calls and self.run.responses.allow_missing:
+            tables |= bounds_table(study, at_hand)
         defined = verdict_tables(study, dict.fromkeys(study.arms, False))
         missing = []
         if lacking:
@@ -184,6 +190,9 @@ class _Planner:
                 readers = [table for table, plan in defined.items() if arm in plan.arms]
                 unbuilt = [table for table in readers if table not in tables]
                 missing.append(Missing(name, what, readers, unbuilt, without))
+        if calls and self.run.responses.allow_missing:
+            unbuilt = [table for table in defined if table not in tables]
+            missing.append(Missing(name, ALLOWED, list(defined), unbuilt, []))
         return StudyPlan(name, study.kind, sample, arms, tables, missing, calls, case_settings(study, at_hand))
 
     def profiles(self, study: Study) -> Table:
@@ -220,7 +229,9 @@ class _Planner:
         """How the answers of an arm become verdicts."""
         program = "parse_certificates" if contract == "certificate" else "parse_verdicts"
         files = [f"results/{self.name}/{study}/responses/{arm}.parquet"]
-        return Prepared(program, files, {"arm": arm, "contract": contract, "sources": []})
+        return Prepared(
+            program, files, {"arm": arm, "contract": contract, "sources": []}, self.run.responses.allow_missing
+        )
 
     def debate(self, name: str, study: DebateStudy) -> StudyPlan:
         sample = self.questions(name, study)

@@ -29,6 +29,19 @@ def verdict_tables(study: Study, arms: Mapping[str, bool]) -> dict[str, Table]:
     return {**known.rates(), **known.controllers(), **known.thresholds(), **known.structure(), **known.answers()}
 
 
+def bounds_table(study: Study, arms: Mapping[str, bool]) -> dict[str, Table]:
+    """The table of what missing answers may change, of every system, controller and the validator."""
+    known = _AtHand(study, arms)
+    if not known.systems:
+        return {}
+    reads = known.reads(known.systems)
+    settings = {
+        **{"systems": known.systems, **known.typed, "taus": known.taus, "vote_margins": known.margins},
+        "contracts": {arm: study.arms[arm].contract for arm in reads},
+    }
+    return {"bounds": Table(reads, settings)}
+
+
 def case_settings(study: Study, arms: Mapping[str, bool]) -> Settings:
     """What the case browser needs of a study: the typed panel, and its controllers' thresholds."""
     known = _AtHand(study, arms)

@@ -60,13 +60,22 @@ def decide(votes: Votes) -> Decisions:
 
 @dataclass(frozen=True)
 class Controlled:
-    """A typed panel with what its controllers need: votes and the certificates' flags (None without a validator)."""
+    """A typed panel with what its controllers need: votes and the certificates' flags (None without a validator).
+
+    certified: where the certificate is known; None for everywhere.
+    """
 
     votes: Votes
     proposal: Decisions
     verdict: Labels | None = None
     mixed: Mask | None = None
     insufficient: Mask | None = None
+    certified: Mask | None = None
+
+    @property
+    def vetted(self) -> Mask:
+        """Where panel and certificate are both known."""
+        return self.proposal.known if self.certified is None else self.proposal.known & self.certified
 
     def e(self, tau: Decimal, arithmetic: Arithmetic = "exact") -> Decisions:
         """E(tau): the confidence threshold."""
@@ -76,12 +85,12 @@ class Controlled:
         """D(mode): the validator's veto. ValueError without a validator."""
         if self.mixed is None or self.insufficient is None:
             raise ValueError("a veto needs a validator")
-        return self.proposal.relabelled(veto(self.proposal.decision, self.mixed, self.insufficient, mode))
+        return Decisions(veto(self.proposal.decision, self.mixed, self.insufficient, mode), self.vetted)
 
     def f(self, tau: Decimal, arithmetic: Arithmetic = "exact") -> Decisions:
         """F(tau): the conflict veto, then the threshold."""
-        vetoed = self.d("conflict_only").decision
-        return self.proposal.relabelled(confidence_threshold(vetoed, self.votes, tau, arithmetic))
+        vetoed = self.d("conflict_only")
+        return vetoed.relabelled(confidence_threshold(vetoed.decision, self.votes, tau, arithmetic))
 
     def any_conflict(self) -> Decisions:
         """Conflict-if-any."""
@@ -92,10 +101,11 @@ class Controlled:
         return self.proposal.relabelled(vote_margin(self.proposal.decision, self.votes, margin))
 
     def validator(self) -> Decisions:
-        """The validator as a classifier: known on every claim."""
+        """The validator as a classifier, which needs no panel."""
         if self.verdict is None:
             raise ValueError("the study has no validator")
-        return Decisions(self.verdict, np.ones(len(self.verdict), dtype=np.bool_))
+        known = np.ones(len(self.verdict), dtype=np.bool_) if self.certified is None else self.certified
+        return Decisions(self.verdict, known)
 
     def named(self, name: str, arithmetic: Arithmetic = "exact") -> Decisions:
         """A controller by its table name: E@0.90, F@0.85, D/any, conflict_if_any, vote_margin@0.5, validator."""
@@ -125,7 +135,8 @@ def load_systems(
         name: decide(read_votes(files[system["arm"]], system["judges"], cases)) for name, system in systems.items()
     }
     if validator is not None:
-        found["validator"] = Decisions(read_flags(files[validator], cases)[0], np.ones(cases, dtype=np.bool_))
+        verdict, _, _, known = read_flags(files[validator], cases)
+        found["validator"] = Decisions(verdict, known)
     return found
 
 
@@ -135,4 +146,4 @@ def load_controlled(settings: Mapping[str, Any], files: Mapping[str, Path], case
     votes = read_votes(files[panel["arm"]], panel["judges"], cases)
     if validator is None:
         return Controlled(votes, decide(votes))
-    return Controlled(votes, decide(votes), *read_flags(files[validator], cases))
+    return Controlled(votes, decide(votes), *read_flags(files[validator], cases))  # in the order of its fields

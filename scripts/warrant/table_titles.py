@@ -6,6 +6,7 @@ from typing import Final
 
 TITLES: Final = {
     # verdict study
+    "bounds": "Between which values each rate lies, whatever the missing answers would have been",
     "composition": "What was sampled, from which pools",
     "judges": "Rates of every judge, panel and validator, with Wilson intervals",
     "confusion": "Gold label by verdict, every system",

@@ -13,7 +13,7 @@ from warrant import artifact
 from warrant.artifact import field
 from warrant.decimals import CONFIDENCE, column_units
 from warrant.errors import bad_input
-from warrant.labels import CODES, NONE
+from warrant.labels import CODES, NONE, Mask
 from warrant.panel import Votes
 
 SCHEMA: Final = pa.schema(
@@ -43,6 +43,7 @@ SCHEMA: Final = pa.schema(
         field("reasoning", pa.string(), "stated reasoning"),
     ]
 )
+NO_ANSWER: Final = "infra_error"  # the status of a request to which no answer came
 FLAGS: Final = pa.schema(
     [
         field("file", pa.string(), "source", nullable=False),
@@ -56,20 +57,27 @@ FLAGS: Final = pa.schema(
 
 
 def read_votes(path: Path, judges: Sequence[str], cases: int) -> Votes:
-    """Votes of the listed judges on cases 0..cases-1 (round 0, replicate 0), in the listed order.
+    """Votes of the listed judges: those of `read_answered`."""
+    return read_answered(path, judges, cases)[0]
 
-    A case that none of the judges has a row for is not known; a case that only some have, a judge without
-    any row, or a repeated row is an error (InputError).
+
+def read_answered(path: Path, judges: Sequence[str], cases: int) -> tuple[Votes, Mask]:
+    """Votes of the listed judges on cases 0..cases-1 (round 0, replicate 0), in the listed order; whose answers came.
+
+    A case that none of the judges has a row for is not known, and neither is one to which some judge's answer did
+    not come (infra_error); a case that only some have a row for, a judge without any row, or a repeated row is an
+    error (InputError).
     """
     table = artifact.read(path, SCHEMA)
     label = np.full((cases, len(judges)), NONE, dtype=np.int8)
     confidence = np.zeros((cases, len(judges)), dtype=np.int64)
     has_confidence = np.zeros((cases, len(judges)), dtype=np.bool_)
     seen = np.zeros((cases, len(judges)), dtype=np.bool_)
+    answered = np.zeros((cases, len(judges)), dtype=np.bool_)
     units, present = column_units(table.column("confidence"))
     position = {judge: j for j, judge in enumerate(judges)}
-    rows = artifact.columns(table, ["case_id", "model", "round", "replicate", "verdict"])
-    for i, (case_id, model, round_, replicate, verdict) in enumerate(rows):
+    rows = artifact.columns(table, ["case_id", "model", "round", "replicate", "verdict", "status"])
+    for i, (case_id, model, round_, replicate, verdict, status) in enumerate(rows):
         judge = position.get(model)
         if judge is None or round_ != 0 or replicate != 0:
             continue
@@ -78,6 +86,7 @@ def read_votes(path: Path, judges: Sequence[str], cases: int) -> Votes:
         if seen[case_id, judge]:
             raise bad_input(path, row=i + 1, field="case_id", found=f"{case_id} of {model} again", expected="once")
         seen[case_id, judge] = True
+        answered[case_id, judge] = status != NO_ANSWER
         if verdict is not None:
             label[case_id, judge] = CODES[verdict]
         confidence[case_id, judge] = units[i]
@@ -93,4 +102,4 @@ def read_votes(path: Path, judges: Sequence[str], cases: int) -> Votes:
             found=f"case {int(np.flatnonzero(uneven)[0])} without some of {list(judges)}",
             expected="a row of every judge",
         )
-    return Votes(label, confidence, has_confidence, np.asarray(seen.all(axis=1)))
+    return Votes(label, confidence, has_confidence, np.asarray(answered.all(axis=1))), answered

@@ -30,6 +30,35 @@ rule rates:
         " > {log:q} 2>&1"
 
 
+rule bounds:
+    """Least and greatest value of every rate, whatever the answers that did not come would have been."""
+    input:
+        program=program("table_bounds"),
+        sample="results/{run}/{study}/sample.parquet",
+        verdicts=table_inputs("bounds"),
+    output:
+        table="results/{run}/{study}/tables/bounds.parquet",
+        csv=report(
+            "results/{run}/{study}/tables/bounds.csv",
+            caption="../report/bounds.rst",
+            category="{run}",
+            subcategory="{study}",
+        ),
+    log:
+        "logs/{run}/{study}/bounds.log",
+    benchmark:
+        "logs/{run}/{study}/bounds.benchmark.tsv"
+    conda:
+        "../../envs/warrant.yaml"
+    params:
+        settings=table_settings("bounds"),
+        code=code("table_bounds"),
+    shell:
+        "python3 {input.program[0]:q} --sample {input.sample:q} --verdicts {input.verdicts:q}"
+        " --settings {params.settings:q} --code {params.code} --table {output.table:q}"
+        " > {log:q} 2>&1"
+
+
 rule confidence:
     """Stated confidence of commits that override a conflict, beside correct ones; calibration bins."""
     input:

@@ -22,13 +22,13 @@ SCHEMA: Final = pa.schema(
         field("rate", pa.float64(), "share flagged"),
         field("low", pa.float64(), "Wilson 95% lower bound"),
         field("high", pa.float64(), "Wilson 95% upper bound"),
-        field("partial", pa.bool_(), "the panel's votes are known on some claims only", nullable=False),
+        field("partial", pa.bool_(), "votes or certificates are known on some claims only", nullable=False),
     ]
 )
 
 
 def veto(gold: Labels, panel: Controlled) -> pa.Table:
-    """One row per flag and population. A population that needs unknown votes has null counts."""
+    """One row per flag and population. A population that needs unknown votes or certificates has null counts."""
     if panel.mixed is None or panel.insufficient is None:
         raise ValueError("the veto table needs a validator")
     commits = directional(panel.proposal.decision)
@@ -42,15 +42,15 @@ def veto(gold: Labels, panel: Controlled) -> pa.Table:
         "gold_refute": (gold == REFUTE, None),
         "gold_conflicting": (gold == CONFLICTING, None),
     }
+    certified = panel.validator().known
     rows: list[dict[str, Any]] = []
     for flag, flagged in (("material_mixed", panel.mixed), ("material_insufficient", panel.insufficient)):
         for name, (side, chosen) in populations.items():
-            row: dict[str, Any] = {"flag": flag, "population": name, "partial": False}
-            if chosen is not None:
-                row["partial"] = panel.proposal.partial
-                if not panel.proposal.known[side].all():
-                    rows.append(row)
-                    continue
+            known = certified if chosen is None else panel.vetted
+            row: dict[str, Any] = {"flag": flag, "population": name, "partial": not known.all()}
+            if not known[side].all():
+                rows.append(row)
+                continue
             members = side if chosen is None else side & chosen
             k, n = int((flagged & members).sum()), int(np.count_nonzero(members))
             interval = wilson(k, n)
