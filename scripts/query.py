@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from warrant.calls import requests, responses, spend
 from warrant.calls.limits import Limits
-from warrant.calls.providers import provider_for
+from warrant.calls.providers import Rereading, provider_for
 from warrant.calls.query import Asking, Judge, Outcome, Question, by_judge, stopped_by_signals, unanswered
 from warrant.calls.store import Store, query_lock
 from warrant.errors import InputError, bad_input
@@ -108,6 +108,8 @@ def _report(outcome: Outcome, left: int, line: str, may_miss: bool) -> None:
 def _project(step: Step, calls: Calls, store: Store) -> None:
     """Write one response for each request, in the order of the requests; an infra_error where no answer is stored."""
     stored = {row["request_sha256"]: row for row in store.table(key for key, _ in calls).to_pylist()}
+    for key, status in _renamed(step, calls, store, stored):
+        stored[key]["status"] = status
     columns = [item.name for item in responses.SCHEMA if item.name not in {field.name for field in requests.IDENTITY}]
     rows = []
     for key, call in calls:
@@ -124,6 +126,23 @@ def _project(step: Step, calls: Calls, store: Store) -> None:
             }
         )
     step.write("responses", pa.Table.from_pylist(rows, schema=responses.SCHEMA))
+
+
+def _renamed(
+    step: Step, calls: Calls, store: Store, stored: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Status of answers of another model than asked for, where the judge's `also_named` has its name by now."""
+    named = {name: transport for name, transport in step.settings["judges"].items() if transport.get("also_named")}
+    wrong = {
+        key: call
+        for key, call in calls
+        if call.judge in named and key in stored and stored[key]["status"] == "wrong_model"
+    }
+    providers = {name: provider_for(named[name]) for name in {call.judge for call in wrong.values()}}
+    for key, response in store.get_many(wrong).items():
+        provider = providers[wrong[key].judge]
+        if isinstance(provider, Rereading) and response.raw is not None:
+            yield key, provider.status_now(wrong[key].request, response.raw)
 
 
 if __name__ == "__main__":

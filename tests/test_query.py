@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import virtual_time
+import wire_servers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wire_servers import serving
 
 from warrant import artifact
 from warrant.calls import query, requests
@@ -33,6 +35,7 @@ from warrant.calls.requests import Call
 from warrant.calls.spend import Budget, Price, bound, worst_case
 from warrant.calls.store import Response, Store
 from warrant.errors import InputError
+from warrant.judge_blocks import ApiJudge, Models
 
 PRICE = Price(Decimal("10"), Decimal("40"))
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5}
@@ -255,6 +258,40 @@ def test_what_was_answered_is_never_tried_again(store: Store) -> None:
     assert len(provider.asked) == store.count() == 9
 
 
+class Mixed(Fake):
+    """Answers come from another model than asked for, as a pattern of letters says: w(rong) or o(k), repeated."""
+
+    def __init__(self, store: Store, pattern: str) -> None:
+        super().__init__(store, delay=1.0)
+        self.pattern = pattern
+
+    async def complete(self, request: Request) -> Completion:
+        answered = await super().complete(request)
+        if self.pattern[self.asked.index(request.key()) % len(self.pattern)] == "o":
+            return answered
+        return answered._replace(status="wrong_model", returned_model="other")
+
+
+def test_a_judge_that_another_model_answers_for_is_stopped(store: Store) -> None:
+    """After WRONG answers in a row: what was in flight is stored, nothing more is asked, the reason says what to do."""
+    providers = {"a": Mixed(store, "w"), "b": Fake(store, delay=1.0)}
+    questions = [question(i, "ab"[i % 2]) for i in range(200)]
+    outcome, said = run(questions, providers, store, in_flight=3)
+    assert query.WRONG <= len(providers["a"].asked) < query.WRONG + 3
+    assert len(providers["b"].asked) == 100
+    assert store.count() == len(providers["a"].asked) + 100
+    reason = "the last 5 answers came from 'other', not 'a' (the same model? say `also_named`)"
+    assert (outcome.stopped, outcome.failures) == ({"a": reason}, [])
+    assert any(line.startswith(f"a is stopped: {reason}; ") for line in said)
+
+
+def test_a_judge_that_another_model_answers_for_now_and_then_goes_on(store: Store) -> None:
+    """One answer of the model asked for in every WRONG is enough: the others are counted where they are read."""
+    provider = Mixed(store, "w" * (query.WRONG - 1) + "o")
+    assert run([question(i) for i in range(40)], provider, store, in_flight=1)[0].stopped == {}
+    assert len(provider.asked) == 40
+
+
 def test_all_that_a_provider_says_is_stored(store: Store) -> None:
     """Status, finish reason, usage, returned model and provider, and the raw body."""
     said = Completion("wrong_model", b"text", "stop", USAGE, "another", None, b'{"id": 1}', "somebody")
@@ -428,13 +465,14 @@ def test_progress_is_a_line_a_second_and_a_last_one(store: Store) -> None:
     """100 answers in 10 s: about ten lines, each with rate, spend and time left, the last with all of them."""
     _, said = run([question(i) for i in range(100)], Fake(store, delay=0.1), store, 1, price=PRICE,
                   budget=Budget("live", "USD"))  # fmt: skip
-    assert 10 <= len(said) <= 13
+    assert 10 <= len(said) <= 12
     shape = r"stored \d+ of 100, [\d.]+/s, 0:00:\d\d left, spent 0\.\d{4} USD"
     assert all(re.fullmatch(shape, line) for line in said[:-1])
     assert all(float(line.split()[4][:-3]) == pytest.approx(10, rel=0.1) for line in said[1:])
     assert "stored 40 of 100" in said[4]
     assert "0:00:06 left" in said[4]
     assert re.fullmatch(r"stored 100 of 100, [\d.]+/s, spent 0\.\d{4} USD", said[-1])
+    assert len(said) == len(set(said))
 
 
 def test_the_last_line_comes_though_nothing_was_answered(store: Store) -> None:
@@ -602,3 +640,49 @@ def test_a_price_on_a_simulated_judge_is_charged(project: Path, asked: Path) -> 
     assert "200 of 200 answers did not come" in lines[-1]
     with Store(asked / "s.sqlite") as store:
         assert store.reservations("live") == []
+
+
+def test_an_answer_under_another_name_is_read_again_and_not_paid_again(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """wrong_model until the judge's block has the name: then the stored answers count, and nobody is asked for them."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    judge = {
+        "provider": "openai",
+        "model": "m-1",
+        "parameters": {"max_tokens": 9},
+        "price": {"input": "1", "output": "1"},
+    }
+    with serving() as server:
+        server.default = lambda call: wire_servers.answer(call, model="m-1-fast")
+        judge["base_url"] = server.base_url("openai")
+
+        def blocks(*named: str) -> ApiJudge:
+            made = Models.model_validate({"j": {**judge, "also_named": list(named)}}).root["j"]
+            assert isinstance(made, ApiJudge)
+            return made
+
+        sent, calls = json.loads(json.dumps(blocks().sent())), []
+        for n in range(12):
+            case = Case(f"{n:064x}", "support", "4opt")
+            calls.append(Call(n, "j", 0, request_for("j", sent, [{"role": "user", "content": f"claim {n}"}], case, 0)))
+        table = pa.Table.from_pylist([call.row() for call in calls], schema=requests.SCHEMA)
+        artifact.write(table, tmp_path / "requests.parquet", provenance={"step": "render"})
+
+        def program(*named: str, **more: Any) -> subprocess.CompletedProcess[str]:
+            transport = json.loads(json.dumps(blocks(*named).transport()))
+            given = command(project, tmp_path, {"j": transport}, in_flight=1, **more)
+            return subprocess.run(given, capture_output=True, text=True, check=False)
+
+        stopped = program()
+        assert stopped.returncode == 1
+        assert "the last 5 answers came from 'm-1-fast', not 'm-1' (the same model? say `also_named`)" in stopped.stderr
+        assert len(server.calls) == query.WRONG
+        done = program("m-1-fast")
+        assert done.returncode == 0, done.stderr
+        assert "12 requests, 5 stored, 7 to ask" in done.stderr
+    assert len(server.calls) == 12
+    assert {row["status"] for row in pq.read_table(tmp_path / "responses.parquet").to_pylist()} == {"ok"}
+    assert program(replay=True).returncode == 0
+    statuses = [row["status"] for row in pq.read_table(tmp_path / "responses.parquet").to_pylist()]
+    assert statuses == ["wrong_model"] * 5 + ["ok"] * 7

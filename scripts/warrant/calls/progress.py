@@ -28,6 +28,7 @@ class Progress:
         self._seen = deque([(self._loop.time(), 0)])
         self._told = -EVERY + self._loop.time()
         self._later: asyncio.TimerHandle | None = None
+        self._counts: tuple[int, int] | None = None  # as last told
 
     def stored(self, number: int) -> None:
         """So many more are stored."""
@@ -40,14 +41,14 @@ class Progress:
                 self._later = self._loop.call_later(wait, self._tell)
 
     def last(self) -> None:
-        """The last line, if anything was to be asked."""
+        """The last line, if anything was to be asked and it has not been said."""
         if self._later is not None:
             self._later.cancel()
-        if self.total:
+        if self.total and self._counts != (self.done, self.failed):
             self._tell()
 
     def _tell(self) -> None:
-        self._later, self._told = None, self._loop.time()
+        self._later, self._told, self._counts = None, self._loop.time(), (self.done, self.failed)
         self._say(self._line(self._told))
 
     def _line(self, now: float) -> str:

@@ -31,6 +31,7 @@ from warrant.calls.store import Reservation, Store, answer
 
 Say = Callable[[str], None]
 GRACE: Final = 30.0  # seconds that calls in flight have to end once a run is stopped
+WRONG: Final = 5  # answers in a row from another model than the one asked for, after which a judge is stopped
 LOST: Final = 20  # questions in a row without an answer, beside two for each in flight, after which a judge is stopped
 
 
@@ -94,6 +95,7 @@ class _Lane:
     again: list[tuple[float, int, _Call]] = field(default_factory=list)
     flying: int = 0
     lost: int = 0
+    wrong: int = 0
 
     def next(self, now: float) -> tuple[_Call | None, float]:
         """The next call, or the seconds until there is one."""
@@ -291,6 +293,10 @@ class Asking:
             lane.judge.limits.used(call.bound.total, sum(used))
         lane.judge.limits.answered()
         lane.lost = 0
+        lane.wrong = lane.wrong + 1 if completion.status == "wrong_model" else 0
+        if lane.wrong == WRONG:
+            came = f"the last {WRONG} answers came from {completion.returned_model!r}"
+            self._stop_judge(lane, f"{came}, not {call.question.request.model!r} (the same model? say `also_named`)")
 
         def committed() -> None:
             self._over(lane, start, None if used is None else sum(used))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from warrant.calls.request_key import Request
 
@@ -59,6 +59,15 @@ class Provider(Protocol):
 
     async def complete(self, request: Request) -> Completion:
         """The answer to a request; TransientError, StopModel or another InfraError when none came."""
+        ...
+
+
+@runtime_checkable
+class Rereading(Protocol):
+    """A provider whose stored answers can be read again, because what the provider sent is kept."""
+
+    def status_now(self, request: Request, raw: bytes) -> str:
+        """The status of a stored answer, by what the model's names are now."""
         ...
 
 

@@ -423,6 +423,12 @@ class Api(ABC):
             return flagged(failure, key, response.content)
         return failure_of(failure, request, self.settings_of)
 
+    def status_now(self, request: Request, raw: bytes) -> str:
+        """The status of a stored answer, by what the model's names are now: its body as the provider sent it."""
+        body = strict_json.loads(raw.decode("utf-8-sig"))
+        wrong = is_other_model(request.model, body.get("model"), self.also_named)
+        return completion(self.read(request, body), body, raw, wrong).status
+
     def _answered(self, request: Request, key: str | None, raw: bytes) -> Completion | InfraError:
         """A body under a status of success: an answer, an error, or no whole JSON object."""
         if repeats(key, raw):
