@@ -21,6 +21,7 @@ from warrant.step import Step
 
 ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = Path(os.devnull)  # no file can lie below it
+LOCAL_MODEL = "WARRANT_LOCAL_MODEL"
 MIRROR = pytest.StashKey[Path | None]()
 SCRIPTS = ROOT / "scripts"
 
@@ -71,9 +72,14 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests whose real inputs are not at hand."""
-    mirror = config.stash[MIRROR]
-    left_out = [item for item in items if any(_lacking(name, mirror) for name in _needed(item))]
+    """Deselect the tests whose real inputs are not at hand, and those that ask a model where none is named."""
+    mirror, model = config.stash[MIRROR], os.environ.get(LOCAL_MODEL)
+    left_out = [
+        item
+        for item in items
+        if any(_lacking(name, mirror) for name in _needed(item))
+        or (not model and item.get_closest_marker("local_model") is not None)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
