@@ -84,12 +84,14 @@ def _row(name: str, line: Line, currency: str) -> list[str]:
 
 def notes(found: Mapping[str, Line], settings: Mapping[str, Any], rows: Iterable[Reservation]) -> Iterator[str]:
     """What the table does not show: retries, what the run has spent, caps that its calls may meet."""
+    rows = list(rows)
     budget = spend.budget_of(settings, rows)
     retries = int(settings.get("retries", 1))
     if retries and any(line.cost for line in found.values()):
         yield f"Of at most {retries} retries a call, those of attempts that timed out may be billed in addition."
     if budget.total:
         yield f"Spent by run {budget.run} so far, at most: {budget.spent()}."
+    yield from (f"{line}." for line in spend.lost(rows, budget.currency))
     for name, line in sorted(found.items()):
         if line.cost is not None and budget.over_cap_of(name, line.cost):
             yield f"{name}: the cap of {budget.caps[name]} {budget.currency} may stop it."

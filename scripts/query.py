@@ -69,7 +69,10 @@ async def _ask(missing: Sequence[Question], settings: Mapping[str, Any], store: 
     unpriced = bool(settings.get("allow_unpriced", False))
     asked = sorted({question.judge for question in missing})
     prices = {name: spend.price_of(name, transports[name], allow_unpriced=unpriced) for name in asked}
-    budget = spend.budget_of(settings, store.reservations(str(settings.get("run", ""))))
+    rows = store.reservations(str(settings.get("run", "")))
+    budget = spend.budget_of(settings, rows)
+    for line in spend.lost(rows, budget.currency):
+        say(f"{line}: counted as spent")
     judges = {
         name: Judge(
             provider_for(transports[name]),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -57,3 +60,20 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(old) >= 1, f"{old!r} is not in {path}"
     path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def killed(command: list[str], folder: Path, seconds: float, group: bool, after: str = "", **variables: str) -> str:
+    """Start a command, kill -9 it (or it and its children) some time after it says `after`; what it had said."""
+    environment = {"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C", **variables}
+    with (folder / "said.txt").open("w+", encoding="utf-8") as said:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        while after not in (folder / "said.txt").read_text(encoding="utf-8") and process.poll() is None:
+            time.sleep(0.01)  # how long starting takes depends on the machine
+        time.sleep(seconds)
+        with contextlib.suppress(ProcessLookupError):  # it was done
+            (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
+        process.wait()
+        said.seek(0)
+        return said.read()

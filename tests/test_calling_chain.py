@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import random
 import re
 import resource
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from checkouts import copy_project, edit, planned, snakemake
+from checkouts import copy_project, edit, killed, planned, snakemake
 
 from warrant.calls.store import Store
 from warrant.calls.store_upkeep import verify
@@ -253,23 +249,6 @@ def query_command(folder: Path, responses: str = TARGET) -> list[str]:
     requests = "results/calls/pairs/requests/4opt.parquet"
     program = [sys.executable, "scripts/query.py", "--requests", requests, "--settings", settings]
     return [*program, "--responses", responses]
-
-
-def killed(command: list[str], folder: Path, seconds: float, group: bool, after: str = "") -> str:
-    """Start a command, kill -9 it (or it and its children) some time after it says `after`; what it had said."""
-    environment = {"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C"}
-    with (folder / "said.txt").open("w+", encoding="utf-8") as said:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        while after not in (folder / "said.txt").read_text(encoding="utf-8") and process.poll() is None:
-            time.sleep(0.01)  # how long starting takes depends on the machine
-        time.sleep(seconds)
-        with contextlib.suppress(ProcessLookupError):  # it was done
-            (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
-        process.wait()
-        said.seek(0)
-        return said.read()
 
 
 def reported(said: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +21,20 @@ from warrant.calls import requests
 from warrant.calls.providers import InfraError, StopModel, TransientError
 from warrant.calls.request_key import Request
 from warrant.calls.requests import Call
-from warrant.calls.spend import Budget, Price, Usage, billed, bound, budget_of, money, price_of, tokens, worst_case
+from warrant.calls.spend import (
+    Budget,
+    Price,
+    Usage,
+    billed,
+    bound,
+    budget_of,
+    lost,
+    money,
+    price_of,
+    tokens,
+    unsettled,
+    worst_case,
+)
 from warrant.calls.store import Store, answer
 
 PRICE = Price(Decimal("0.15"), Decimal("0.6"))
@@ -134,6 +148,37 @@ def test_the_rows_are_the_budget(events: list[tuple[str, Decimal, str, Decimal]]
     assert again.by_judge == budget.by_judge
     assert Fraction(budget.open) == held
     assert sum(again.by_judge.values(), Decimal(0)) == again.total
+
+
+@given(EVENTS, st.lists(st.integers(0, 2), min_size=20, max_size=20))
+def test_calls_that_may_have_been_billed_are_counted_and_priced(
+    events: list[tuple[str, Decimal, str, Decimal]], keys: list[int]
+) -> None:
+    """By judge: those that nothing settled or released, at what was reserved for them; of the rest nothing is left."""
+    budget, rows, calls, most = Budget("live", "USD"), [], Counter[str](), Counter[str]()
+    for (judge, worst, what, cost), number in zip(events, keys, strict=False):
+        key = f"{number:064x}"
+        rows.append(budget.reserve(key, judge, worst))
+        if what == "settle":
+            rows.append(budget.settle(key, judge, worst, cost))
+        elif what == "release":
+            rows.append(budget.release(key, judge, worst))
+        else:
+            calls[judge] += 1
+            most[judge] += Fraction(worst)
+    found = unsettled(rows)
+    assert {judge: item.calls for judge, item in found.items()} == dict(calls)
+    assert {judge: Fraction(item.amount) for judge, item in found.items()} == dict(most)
+
+
+def test_calls_that_may_have_been_billed_are_told_in_a_line() -> None:
+    """A line a judge with their number and their most; none where there are none."""
+    budget = Budget("live", "USD")
+    rows = [budget.reserve(f"{n:064x}", "a", Decimal("0.01")) for n in range(3)]
+    rows.append(budget.settle(f"{0:064x}", "a", Decimal("0.01"), Decimal("0.001")))
+    assert lost(rows, "USD") == ["a: 2 earlier calls brought no answer and may have been billed, at most 0.0200 USD"]
+    assert lost(rows[:1], "USD")[0].startswith("a: 1 earlier call brought")
+    assert lost([], "USD") == []
 
 
 def test_caps_are_reached_and_not_passed() -> None:

@@ -201,6 +201,43 @@ class Budget:
         )
 
 
+class Unsettled(NamedTuple):
+    """Calls that may have been billed without an answer, and the most that they may have cost."""
+
+    calls: int
+    amount: Decimal
+
+
+def unsettled(rows: Iterable[Reservation]) -> dict[str, Unsettled]:
+    """By judge, the calls that nothing settled or released: killed, timed out, cut off. rows: in their order.
+
+    Calls with the same key follow each other, so what settles one settles the latest.
+    """
+    held: dict[tuple[str, str], list[Decimal]] = {}
+    for row in rows:
+        amounts = held.setdefault((row.model, row.request_sha256), [])
+        if row.kind == "reserved":
+            amounts.append(Decimal(row.amount))
+        else:
+            amounts.pop()
+    found: dict[str, Unsettled] = {}
+    for (judge, _), amounts in sorted(held.items()):
+        if amounts:
+            before = found.get(judge, Unsettled(0, Decimal(0)))
+            most = EXACT.add(before.amount, sum(amounts, Decimal(0)))
+            found[judge] = Unsettled(before.calls + len(amounts), most)
+    return found
+
+
+def lost(rows: Iterable[Reservation], currency: str) -> list[str]:
+    """For people, a line a judge: what its unsettled calls may have cost."""
+    return [
+        f"{judge}: {item.calls:,} earlier {'call' if item.calls == 1 else 'calls'} brought no answer and may have been "
+        f"billed, at most {money(item.amount)} {currency}"
+        for judge, item in unsettled(rows).items()
+    ]
+
+
 def budget_of(settings: Mapping[str, Any], rows: Iterable[Reservation] = ()) -> Budget:
     """The budget that settings state: run, currency, cap and the judges' caps."""
     caps = {
