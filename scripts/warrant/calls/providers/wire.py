@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from math import isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from warrant.calls.request_key import Request, canonical_json
 from warrant.errors import InputError
 
 if TYPE_CHECKING:
+    import ssl
     from types import ModuleType
 
     import httpx2
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_WAIT: Final = 600.0  # seconds; whoever waits may cap further
 LONGEST: Final = 300  # characters of a provider's own words
+CALLS_A_CLIENT: Final = 8  # what a pool does for each call grows with its connections: at 256, it is most of the work
 SECRET: Final = 8  # a key of fewer characters (EMPTY, none) is no secret and may be a word
 FORMAT: Final = "structured"  # the key of a judge's block that gives the format of the answer
 DATED: Final = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})")
@@ -312,19 +315,31 @@ def is_other_model(asked: str, returned: object, also_named: Iterable[str] = ())
     return not (returned.startswith(asked) and DATED.fullmatch(returned, len(asked)))
 
 
+@cache
+def certificates(trusting: bool) -> ssl.SSLContext:
+    """What servers are known by, read once; trusting: as the environment says, too."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=trusting)
+
+
 # --- one attempt -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Connection:
-    """A client, and the module that it comes from, of whose names APIStatusError, APIConnectionError, Omit are used."""
+    """A client, and the module that it comes from, of whose names APIStatusError, APIConnectionError, Omit are used.
+
+    flying: the calls that it has in flight.
+    """
 
     sdk: ModuleType
     client: AsyncOpenAI | AsyncAnthropic
+    flying: int = 0
 
 
 class Api(ABC):
-    """A provider behind an HTTP API: one client, made at the first call inside the running event loop."""
+    """A provider behind an HTTP API: clients of CALLS_A_CLIENT calls each, made as they are needed inside the loop."""
 
     # keys of the judge's block by the parameters that they give, where the names differ
     settings_of: ClassVar[Mapping[str, str]]
@@ -334,7 +349,7 @@ class Api(ABC):
         self.variable: str | None = transport["api_key_env"]
         self.timeout = float(transport["timeout"])
         self.also_named = frozenset(transport["also_named"])
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, list[Connection]] = {}
 
     @abstractmethod
     def connect(self, base_url: str, key: str) -> Connection:
@@ -359,28 +374,43 @@ class Api(ABC):
     async def complete(self, request: Request) -> Completion:
         """One attempt."""
         key = api_key(self.variable)
-        if request.base_url not in self._connections:
-            self._connections[request.base_url] = self.connect(request.base_url, key or "")
-        outcome = await self._attempt(request, key, self._connections[request.base_url])
+        connection = self._connection(request.base_url, key or "")
+        connection.flying += 1
+        try:
+            outcome = await self._attempt(request, key, connection)
+        finally:
+            connection.flying -= 1
         if isinstance(outcome, InfraError):
             raise outcome
         return outcome
 
     async def close(self) -> None:
         """End the connections."""
-        for connection in self._connections.values():
-            await connection.client.close()
+        for connections in self._connections.values():
+            for connection in connections:
+                await connection.client.close()
         self._connections.clear()
+
+    def _connection(self, base_url: str, key: str) -> Connection:
+        """The first client that has room, so that few are busy and their connections are used again."""
+        connections = self._connections.setdefault(base_url, [])
+        for connection in connections:
+            if connection.flying < CALLS_A_CLIENT:
+                return connection
+        connections.append(self.connect(base_url, key))
+        return connections[-1]
 
     def http_options(self, base_url: str) -> dict[str, Any]:
         """Of the HTTP client: as many connections as calls, no redirect, the environment's proxies unless loopback."""
         import httpx2
 
+        trusting = not is_loopback(base_url)
         return {
             "timeout": httpx2.Timeout(self.timeout),
             "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=None),
             "follow_redirects": False,
-            "trust_env": not is_loopback(base_url),
+            "trust_env": trusting,
+            "verify": certificates(trusting),
         }
 
     async def _attempt(self, request: Request, key: str | None, connection: Connection) -> Completion | InfraError:
