@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -35,9 +36,11 @@ def copy_project(target: Path) -> Path:
     return target
 
 
-def snakemake(folder: Path, *arguments: str, mirror: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake by its interpreter, with nothing activated and no mirror but the given one."""
-    environment = {"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C"}
+def snakemake(
+    folder: Path, *arguments: str, mirror: Path | None = None, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake by its interpreter, with nothing activated, no mirror but the given one, no other variables."""
+    environment = {"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C", **(variables or {})}
     if mirror is not None:
         environment["WARRANT_MIRROR"] = str(mirror)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]

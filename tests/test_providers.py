@@ -33,7 +33,7 @@ from warrant.calls import spend
 from warrant.calls.limits import Limits
 from warrant.calls.providers import Case, Completion, InfraError, StopModel, TransientError, provider_for, request_for
 from warrant.calls.providers.answer_schemas import answer_schema, in_order
-from warrant.calls.providers.wire import MOST_WAIT, is_loopback, is_other_model, json_text, retry_after
+from warrant.calls.providers.wire import MOST_WAIT, is_loopback, is_other_model, json_text, repeats, retry_after
 from warrant.calls.query import Asking, Judge, Outcome, Question
 from warrant.calls.request_key import Request, canonical_json, parse
 from warrant.calls.store import Store
@@ -828,6 +828,20 @@ def test_a_refused_prompt_that_repeats_the_key_is_not_kept_raw(server: Server) -
     found = ask(block("openai", server))
     assert (found.status, found.raw) == ("refusal", None)
     assert KEY not in repr(found)
+
+
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40), st.data())
+def test_a_key_is_seen_however_json_writes_it(key: str, data: st.DataObject) -> None:
+    """Any character may be its number; quotes, backslashes and slashes may follow a backslash."""
+
+    def ways(character: str) -> list[str]:
+        plain = json.dumps(character)[1:-1]
+        return [plain, f"\\u{ord(character):04x}", f"\\u{ord(character):04X}", "\\/" if character == "/" else plain]
+
+    written = "".join(data.draw(st.sampled_from(ways(character))) for character in key)
+    body = f'{{"content": "é \\n {written}\\u00e9"}}'.encode()
+    assert key in json.loads(body)["content"]
+    assert repeats(key, body)
 
 
 def test_a_key_that_is_a_word_hides_nothing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ LONGEST: Final = 300  # characters of a provider's own words
 CALLS_A_CLIENT: Final = 8  # what a pool does for each call grows with its connections: at 256, it is most of the work
 SECRET: Final = 8  # a key of fewer characters (EMPTY, none) is no secret and may be a word
 FORMAT: Final = "structured"  # the key of a judge's block that gives the format of the answer
+ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)  # in JSON text
 DATED: Final = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})")
 
 # --- what failed -----------------------------------------------------------------------------------------------------
@@ -210,8 +211,16 @@ def api_key(variable: str | None) -> str | None:
 
 
 def repeats(key: str | None, raw: bytes) -> bool:
-    """Whether a body has the key in it."""
-    return key is not None and len(key) >= SECRET and key.encode() in raw
+    """Whether a body has the key in it, as it is or with characters escaped as JSON may."""
+    if key is None or len(key) < SECRET:
+        return False
+    return key.encode() in raw or (b"\\" in raw and key.encode() in ESCAPE.sub(_unescaped, raw))
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    """The character of a JSON escape; one that no key has becomes a question mark."""
+    code = int(found[1], 16) if found[1] else found[2][0]
+    return bytes([code]) if code < 128 else b"?"
 
 
 def without(key: str | None, text: str) -> str:
