@@ -15,6 +15,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from warrant.audit import Published, read_published
+from warrant.debate_paper.document import COMMAND, document
 from warrant.errors import InputError
 from warrant.printed import ONCE, TWICE, UNIT, Chain, chains, counts, fit, nearest, prints_as, read_count
 
@@ -54,7 +55,7 @@ def test_the_document_is_what_the_program_writes(tmp_path: Path, monkeypatch: py
     output = tmp_path / "document.md"
     monkeypatch.setattr(sys, "argv", ["debate_tables", "--published", str(PUBLISHED), "--output", str(output)])
     debate_tables.main()
-    assert DOCUMENT.read_bytes() == output.read_bytes(), f"{DOCUMENT.name} is stale; run `{debate_tables.COMMAND}`"
+    assert DOCUMENT.read_bytes() == output.read_bytes(), f"{DOCUMENT.name} is stale; run `{COMMAND}`"
 
 
 def test_the_document_changes_with_the_numbers(tmp_path: Path) -> None:
@@ -64,8 +65,8 @@ def test_the_document_changes_with_the_numbers(tmp_path: Path) -> None:
     assert text.count(cell) == 1
     changed = tmp_path / "debate.tsv"
     changed.write_text(text.replace(cell, "\t0.200\tpaper\t"), encoding="utf-8", newline="\n")
-    document = debate_tables.document(changed)
-    assert "the total 480 does not follow from Table 3 and does not follow with Appendix G.2" in document
+    written = document(changed)
+    assert "the total 480 does not follow from Table 3 and does not follow with Appendix G.2" in written
 
 
 @pytest.mark.parametrize("remove", ["Table 2\t\tLaw\taccuracy, conformal", "Appendix G.2\t", "Domain sizes\t\tMath\t"])
@@ -94,7 +95,7 @@ def test_a_number_that_stands_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "debate.tsv"
     path.write_text("".join([*lines, lines[-1]]), encoding="utf-8", newline="\n")
     with pytest.raises(InputError, match="found 2 numbers of"):
-        debate_tables.document(path)
+        document(path)
 
 
 def test_published_numbers_are_of_the_debate_and_pick_distinct_cells(numbers: list[Published]) -> None:

@@ -6,18 +6,17 @@ import math
 from collections import Counter
 from pathlib import Path
 
-import interval_coverage
 import numpy as np
 import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from interval_coverage import page, read_csv, short
 from scipy.stats import binom
 from strategies import names
 
 from warrant.bootstrap import generator
-from warrant.coverage_study import (
+from warrant.interval_coverage.binomial import gap_coverage, rate_coverage
+from warrant.interval_coverage.methods import (
     BESIDE,
     CLOPPER_PEARSON,
     EXACT_GAP,
@@ -25,20 +24,14 @@ from warrant.coverage_study import (
     NEWCOMBE,
     PERCENTILE,
     SCORE,
-    SETTINGS,
     WILSON,
-    Setting,
-    Truth,
-    gap_coverage,
-    law,
-    rate_coverage,
-    rate_of,
-    replicate,
-    simulate,
-    standard_error,
-    summary,
-    truths,
 )
+from warrant.interval_coverage.page import COMMAND, page
+from warrant.interval_coverage.replications import replicate, standard_error, summary
+from warrant.interval_coverage.rows import REPLICATIONS, read_csv, short
+from warrant.interval_coverage.samples import simulate
+from warrant.interval_coverage.settings import SETTINGS, Setting
+from warrant.interval_coverage.truth import Truth, law, rate_of, truths
 from warrant.intervals import Limits, clopper_pearson, newcombe, wilson
 from warrant.labels import CONTRACTS
 from warrant.metrics import METRICS
@@ -53,7 +46,7 @@ ERRORS = 4  # Monte Carlo standard errors, of eight comparisons
 
 def test_the_page_is_made_from_the_csv() -> None:
     """docs/interval-coverage.md is the page that the program writes from the committed CSV, byte for byte."""
-    stale = f"stale; run `{interval_coverage.COMMAND}`"
+    stale = f"stale; run `{COMMAND}`"
     assert page(ROWS) == (DOCS / "interval-coverage.md").read_text(encoding="utf-8"), stale
 
 
@@ -62,7 +55,7 @@ def test_the_csv_is_complete() -> None:
     found = Counter(row["setting"] for row in ROWS if row["method"] in (PERCENTILE, NEWCOMBE) and row["defined"])
     assert set(found) == set(BY_NAME)
     assert len(set(found.values())) == 1
-    assert {row["replications"] for row in ROWS if row["setting"] in BY_NAME} == {str(interval_coverage.REPLICATIONS)}
+    assert {row["replications"] for row in ROWS if row["setting"] in BY_NAME} == {str(REPLICATIONS)}
     for published, beside in BESIDE.items():
         first, second = (
             [tuple(row[name] for name in ("setting", "table", "row", "metric", "defined", "bias")) for row in chosen]
@@ -125,7 +118,7 @@ def test_a_fast_run_has_the_coverage_that_is_committed(name: str) -> None:
             hits.append((low <= truth + 1e-6) & (truth <= high + 1e-6))
         shares = np.mean(hits, axis=0)
         committed = math.fsum(float(row["share"]) for row in rows) / len(rows)
-        spread = shares.std(ddof=1) * math.sqrt(1 / FAST + 1 / interval_coverage.REPLICATIONS)
+        spread = shares.std(ddof=1) * math.sqrt(1 / FAST + 1 / REPLICATIONS)
         assert abs(shares.mean() - committed) <= ERRORS * spread, (method, shares.mean(), committed)
 
 
