@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from warrant.headlines import Rows, one, share
+from warrant.headlines import Rows, one, share, signed
 
 ALPHA: Final = 0.05
 ALL: Final = "all"
@@ -49,8 +49,8 @@ def _selection(rows: Rows) -> list[str]:
     return [
         f"It acts on {row['acted']} of {row['n']} test questions with accuracy {share(row['conformal_accuracy'])}. The "
         f"agents' majority has {share(row['majority_accuracy_acted'])} on the same questions and "
-        f"{share(row['majority_accuracy'])} on all: {row['selection_effect']:+.3f} comes from which questions are "
-        f"acted on, {row['decision_effect']:+.3f} from another answer."
+        f"{share(row['majority_accuracy'])} on all: {signed(row['selection_effect'])} comes from which questions are "
+        f"acted on, {signed(row['decision_effect'])} from another answer."
     ]
 
 

@@ -86,12 +86,14 @@ class _Call:
 class _Lane:
     """One judge's questions: those not asked yet, and those to ask again with the time from which they may be.
 
+    head: the call that the first question becomes, made when its turn comes: a million questions are not as many calls.
     Where more wait to be asked again than may be in flight, no new one is asked: everything fails just then.
     """
 
     name: str
     judge: Judge
-    questions: deque[_Call]
+    questions: deque[Question]
+    head: _Call | None = None
     again: list[tuple[float, int, _Call]] = field(default_factory=list)
     flying: int = 0
     lost: int = 0
@@ -102,13 +104,15 @@ class _Lane:
         if self.again and self.again[0][0] <= now:
             return self.again[0][2], 0.0
         if self.questions and len(self.again) <= self.judge.limits.in_flight:
-            return self.questions[0], 0.0
+            self.head = self.head or _call(self.questions[0], self.judge)
+            return self.head, 0.0
         return None, self.again[0][0] - now if self.again else inf
 
     def take(self, call: _Call) -> None:
         """Remove what `next` gave."""
-        if self.questions and self.questions[0] is call:
+        if call is self.head:
             self.questions.popleft()
+            self.head = None
         else:
             heapq.heappop(self.again)
 
@@ -166,10 +170,13 @@ class Asking:
             budget or spend.Budget("", ""),
             random.Random(seed),
         )
-        calls: dict[str, deque[_Call]] = {}
+        by_name: dict[str, deque[Question]] = {}
         for question in questions:
-            calls.setdefault(question.judge, deque()).append(_call(question, judges[question.judge]))
-        self._lanes = deque(_Lane(name, judges[name], some) for name, some in calls.items())
+            judge = judges[question.judge]
+            if judge.price is not None:
+                spend.most_output(question.judge, question.request, judge.output)
+            by_name.setdefault(question.judge, deque()).append(question)
+        self._lanes = deque(_Lane(name, judges[name], some) for name, some in by_name.items())
         self._total = len(questions)
         self._priced = any(lane.judge.price is not None for lane in self._lanes)
         self._flying = self._turn = 0
@@ -338,6 +345,7 @@ class Asking:
             self._stopped[lane.name] = reason
             self._say(f"{lane.name} is stopped: {reason}; {lane.waiting:,} of its questions are not asked")
             lane.questions.clear()
+            lane.head = None
             lane.again.clear()
 
     def _over(self, lane: _Lane, start: Start, tokens: int | None) -> None:

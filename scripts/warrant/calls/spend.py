@@ -61,13 +61,24 @@ class Price(NamedTuple):
 
 def bound(request: Request, output: int | None = None) -> Bound:
     """The most tokens that a request can take; output: where the request does not say (its judge's block does)."""
+    extra = MESSAGE * len(request.messages) + (0 if request.schema is None else SCHEMA)
+    return Bound(len(request.canonical()) + extra, _output(request, output))
+
+
+def _output(request: Request, output: int | None) -> int | None:
     given = request.parameters
     stated = [given[name] for name in OUTPUT if type(given.get(name)) is int]
     most = max(stated, default=output)
     answers = given.get("n", 1)
-    extra = MESSAGE * len(request.messages) + (0 if request.schema is None else SCHEMA)
-    each = most if most is None or type(answers) is not int else most * max(1, answers)
-    return Bound(len(request.canonical()) + extra, each)
+    return most if most is None or type(answers) is not int else most * max(1, answers)
+
+
+def most_output(judge: str, request: Request, output: int | None = None) -> int:
+    """The most output tokens of a request, as in `bound`; InputError when nothing bounds them."""
+    most = _output(request, output)
+    if most is None:
+        raise _unbounded(judge)
+    return most
 
 
 def tokens(usage: Mapping[str, Any] | None) -> Usage | None:
@@ -114,9 +125,13 @@ def price_of(judge: str, transport: Mapping[str, Any], *, allow_unpriced: bool =
 def worst_case(judge: str, price: Price, most: Bound) -> Decimal:
     """What a call can cost; InputError when nothing bounds its output."""
     if most.output is None:
-        expected = f"one of {', '.join(OUTPUT)} in its parameters, or max_output_tokens in its block"
-        raise bad_input(judge, field="parameters", found="no limit of output tokens", expected=expected)
+        raise _unbounded(judge)
     return price.cost(most.input, most.output)
+
+
+def _unbounded(judge: str) -> InputError:
+    expected = f"one of {', '.join(OUTPUT)} in its parameters, or max_output_tokens in its block"
+    return bad_input(judge, field="parameters", found="no limit of output tokens", expected=expected)
 
 
 def billed(error: InfraError) -> bool:
