@@ -37,7 +37,7 @@ SINGLE = 1000
 TABLE = """CREATE TABLE responses (seq INTEGER PRIMARY KEY, request_sha256 TEXT NOT NULL UNIQUE, request BLOB,
     provider TEXT, model TEXT, status TEXT, body BLOB, finish_reason TEXT, usage TEXT, returned_model TEXT,
     returned_provider TEXT, raw BLOB, retries INTEGER, retry_causes TEXT, created_at INTEGER, body_sha256 TEXT,
-    row_sha256 TEXT)"""
+    row_sha256 TEXT, elapsed INTEGER)"""
 NAMES = ", ".join([*Response._fields, "body_sha256", "row_sha256"])
 INSERT = f"INSERT INTO responses ({NAMES}) VALUES ({', '.join('?' * (len(Response._fields) + 2))})"
 SELECT = f"SELECT {', '.join(Response._fields)} FROM responses"
@@ -83,7 +83,7 @@ def plain_get(connection: sqlite3.Connection, keys: list[str]) -> dict[str, tupl
 def plain_batches(connection: sqlite3.Connection) -> Iterator[pa.RecordBatch]:
     cursor = connection.execute(
         "SELECT request_sha256, status, body, NULL, finish_reason, usage, returned_model, returned_provider, provider,"
-        " retries, retry_causes, created_at FROM responses ORDER BY seq"
+        " retries, retry_causes, created_at, elapsed FROM responses ORDER BY seq"
     )
     while rows := cursor.fetchmany(ROWS_AT_ONCE):
         columns = [list(column) for column in zip(*rows, strict=True)]

@@ -292,6 +292,12 @@ def test_a_judge_that_another_model_answers_for_now_and_then_goes_on(store: Stor
     assert len(provider.asked) == 40
 
 
+def test_how_long_the_answered_call_took_is_stored(store: Store) -> None:
+    """Microseconds of the attempt that was answered, without waits and attempts before it."""
+    run([question(0)], Fake(store, {"0": [TransientError("503", 30.0)]}, delay=1.5), store)
+    assert store.table().column("elapsed").to_pylist() == [1_500_000]
+
+
 def test_all_that_a_provider_says_is_stored(store: Store) -> None:
     """Status, finish reason, usage, returned model and provider, and the raw body."""
     said = Completion("wrong_model", b"text", "stop", USAGE, "another", None, b'{"id": 1}', "somebody")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,6 +80,7 @@ def reply(number: int, body: bytes | None = None, **changed: Any) -> Response:
 def full(number: int, **changed: Any) -> Response:
     """A response without nulls."""
     about = {"finish_reason": "stop", "usage": {"n": number}, "returned_model": "m-1", "returned_provider": "q"}
+    about |= {"elapsed": 1_250_000}
     return reply(number, **{**about, "raw": b'{"a": 1}\xff', "retry_causes": {"timeout": 1, "429": 2}, **changed})
 
 
@@ -200,8 +202,8 @@ def test_what_is_no_answer_is_never_stored(store: Store, refused: Any) -> None:
         "DELETE FROM responses",
         "INSERT OR REPLACE INTO responses SELECT * FROM responses",
         "REPLACE INTO responses SELECT seq + 1, request_sha256, request, provider, model, status, x'00', finish_reason,"
-        " usage, returned_model, returned_provider, retries, retry_causes, created_at, raw, body_sha256, row_sha256"
-        " FROM responses",
+        " usage, returned_model, returned_provider, retries, retry_causes, created_at, raw, body_sha256, row_sha256,"
+        " elapsed FROM responses",
     ],
 )
 def test_triggers_refuse_any_change(store: Store, statement: str) -> None:
@@ -440,7 +442,10 @@ def at_version(path: Path, version: int) -> None:
         for statement in step:
             connection.execute(statement)
     if version:
-        row = {**reply(1)._asdict(), "body_sha256": "0" * 64, "row_sha256": "0" * 64}
+        row = {**reply(1)._asdict(), "body_sha256": hashlib.sha256(reply(1).body).hexdigest()}
+        row["row_sha256"] = row_sha256(reply(1), row["body_sha256"])  # which the later column leaves as it was
+        if version == 1:
+            del row["elapsed"]
         places = ", ".join(f":{name}" for name in row)
         connection.execute(f"INSERT INTO responses ({', '.join(row)}) VALUES ({places})", row)
     connection.commit()
@@ -461,7 +466,8 @@ def test_older_stores_are_migrated(tmp_path: Path, version: int) -> None:
     at_version(tmp_path / "old.sqlite", version)
     with Store(tmp_path / "new.sqlite"), Store(tmp_path / "old.sqlite") as old:
         assert list(old.get_many([reply(1).request_sha256]).values()) == ([reply(1)] if version else [])
-        assert old.put(reply(2))
+        assert old.put(full(2))
+        assert verify(old).damaged == []
     assert shape(tmp_path / "old.sqlite") == shape(tmp_path / "new.sqlite")
 
 
@@ -605,9 +611,9 @@ def test_verify_names_a_row_changed_in_any_column(store: Store, column: str) -> 
     """Another value, bytes that are no UTF-8, another type, a value for null and null for a value; the rest is read."""
     kind, other = ("BLOB", "TEXT") if column in ("request", "body", "raw") else ("TEXT", "BLOB")
     changes = [f"CAST({column} || 'x' AS {kind})", "CAST(x'ff' AS TEXT)", f"CAST({column} || '' AS {other})", "1.5"]
-    if column in ("retries", "created_at"):
+    if column in ("retries", "created_at", "elapsed"):
         changes += [f"{column} + 1"]
-    if column in ("finish_reason", "usage", "returned_model", "returned_provider", "retry_causes", "raw"):
+    if column in ("finish_reason", "usage", "returned_model", "returned_provider", "retry_causes", "raw", "elapsed"):
         changes += ["NULL"]
     store.put_many([full(n) for n in range(len(changes) + 1)])
     store.put_many([reply(99), reply(100)])
@@ -643,6 +649,8 @@ def test_the_hash_of_a_row_stays_what_it_is() -> None:
     text = [(names[type(v)], v.decode() if isinstance(v, bytes) else str(v)) for v in values]
     expected = hashlib.sha256("".join(f"{name}:{len(v)}:{v}" for name, v in text).encode()).hexdigest()
     assert row_sha256(row, body_sha256) == expected
+    timed = "".join(f"{name}:{len(v)}:{v}" for name, v in [*text, ("int", "7")])
+    assert row_sha256(row._replace(elapsed=7), body_sha256) == hashlib.sha256(timed.encode()).hexdigest()
     assert damage(row, body_sha256, expected) is None
 
 
@@ -669,6 +677,21 @@ def test_no_byte_of_the_file_changes_unnoticed(tmp_path: Path, refused: Any) -> 
     (tmp_path / "words.sqlite").write_bytes(data.replace(b"CHECK (retries", b"CHEC\xcb (retries"))
     with refused("words.sqlite: the file is damaged"):  # SQLite's message quotes the byte
         Store(tmp_path / "words.sqlite")
+
+
+def test_an_export_of_an_older_version_is_imported(tmp_path: Path) -> None:
+    """Without the column `elapsed`, which came later: every row is there, and undamaged."""
+    with Store(tmp_path / "a.sqlite") as a:
+        a.put_many([reply(n) for n in range(3)])
+        export(a, tmp_path / "out")
+    (file,), listing = (tmp_path / "out").glob("*.parquet"), tmp_path / "out/SHA256SUMS.tsv"
+    before = hashlib.sha256(file.read_bytes()).hexdigest()
+    pq.write_table(pq.read_table(file).drop_columns(["elapsed"]), file)
+    listing.write_text(listing.read_text().replace(before, hashlib.sha256(file.read_bytes()).hexdigest()))
+    assert import_folder(tmp_path / "b.sqlite", tmp_path / "out").new == 3
+    with Store(tmp_path / "b.sqlite") as b:
+        assert list(b.get_many([reply(1).request_sha256]).values()) == [reply(1)]
+        assert verify(b).damaged == []
 
 
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))

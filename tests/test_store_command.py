@@ -206,7 +206,8 @@ def rewrite(folder: Path, column: str, value: Any) -> None:
 CHANGED = {
     "request_sha256": "0" * 64, "request": b"{}", "provider": "q", "model": "q", "status": "refusal", "body": b"q",
     "finish_reason": "q", "usage": "{}", "returned_model": "q", "returned_provider": "q", "raw": b"q", "retries": 1,
-    "retry_causes": '{"429":1}', "created_at": 7, "body_sha256": "0" * 64, "row_sha256": "0" * 64,
+    "retry_causes": '{"429":1}', "created_at": 7, "elapsed": 7, "body_sha256": "0" * 64,
+    "row_sha256": "0" * 64,
 }  # fmt: skip
 
 

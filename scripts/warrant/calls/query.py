@@ -280,12 +280,14 @@ class Asking:
         if row is not None:
             await self._committed(row)
         call.made += 1
+        began = self._loop.time()
         try:
             completion = await lane.judge.provider.complete(call.question.request)
         except InfraError as error:
             self._failed(lane, call, start, error)
         else:
-            self._answered(lane, call, start, completion)
+            elapsed = round((self._loop.time() - began) * 1e6)
+            self._answered(lane, call, start, completion._replace(elapsed=elapsed))
 
     def _answered(self, lane: _Lane, call: _Call, start: Start, completion: Completion) -> None:
         used = spend.tokens(completion.usage)

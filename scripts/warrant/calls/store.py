@@ -46,6 +46,7 @@ PROJECTION: Final = pa.schema(
         field("text", pa.string(), "body, decoded as text_repair says", nullable=False),
         *ABOUT_THE_ANSWER,
         field("created_at", pa.timestamp("us", tz="UTC"), "when the answer was there", nullable=False),
+        field("elapsed", pa.int64(), "microseconds that the answered call took; null where nobody measured"),
     ]
 )
 
@@ -58,7 +59,8 @@ class Response(NamedTuple):
     """A terminal response, in the order of the table's columns. Make one with `answer`.
 
     request: canonical JSON. body: the answer's bytes. usage: JSON text. retry_causes: JSON text, of which retries is
-    the sum. created_at: microseconds since 1970 UTC. raw: what the provider sent, whole, where it was kept.
+    the sum. created_at: microseconds since 1970 UTC. raw: what the provider sent, whole, where it was kept. elapsed:
+    microseconds that the answered call took, where somebody measured.
     """
 
     request_sha256: str
@@ -75,6 +77,7 @@ class Response(NamedTuple):
     retry_causes: str | None
     created_at: int
     raw: bytes | None
+    elapsed: int | None = None
 
 
 COLUMNS: Final = [responses.c[name] for name in Response._fields]
@@ -107,6 +110,7 @@ def answer(
     retry_causes: Mapping[str, int] | None = None,
     created_at: int | None = None,
     raw: bytes | None = None,
+    elapsed: int | None = None,
 ) -> Response:
     """The response to a request (created now unless told). retry_causes: calls before this one, by why they failed."""
     canonical = request.canonical()
@@ -129,16 +133,21 @@ def answer(
         retry_causes=canonical_json(retry_causes, "retry_causes") if retry_causes else None,
         created_at=time.time_ns() // 1000 if created_at is None else created_at,
         raw=raw,
+        elapsed=elapsed,
     )
 
 
 def row_sha256(response: Response, body_sha256: str) -> str:
     """The hash of a row: each column of Response in order, the body by its own hash, as `type:length:bytes`.
 
-    Type and length make the encoding one-to-one: other values, null and empty, a text and its bytes never meet.
+    Type and length make the encoding one-to-one: other values, null and empty, a text and its bytes never meet. The
+    last column, which came later, counts only where it has a value: older rows keep their hash.
     """
     encoded = []
-    for value in {**response._asdict(), "body": body_sha256}.values():
+    values = {**response._asdict(), "body": body_sha256}
+    if response.elapsed is None:
+        del values["elapsed"]
+    for value in values.values():
         # surrogateescape: `verify` reads bytes that are no UTF-8 so; what is stored has none
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
         encoded.append(b"%s:%d:%s" % (type(value).__name__.encode(), len(data), data))

@@ -22,8 +22,9 @@ from sqlalchemy.pool import QueuePool
 from warrant.errors import InputError, bad_input
 
 _metadata: Final = sa.MetaData()
-# seq: order of arrival. created_at: microseconds since 1970 UTC. request: canonical JSON. usage and retry_causes: JSON
-# text or null. raw: what the provider sent, whole. row_sha256: over every other column but seq (store.row_sha256).
+# seq: order of arrival. created_at: microseconds since 1970 UTC, of the answer. request: canonical JSON. usage and
+# retry_causes: JSON text or null. raw: what the provider sent, whole. row_sha256: over every other column but seq
+# (store.row_sha256). elapsed: microseconds that the answered call took, null where nobody measured.
 responses: Final = sa.Table(
     "responses",
     _metadata,
@@ -44,6 +45,7 @@ responses: Final = sa.Table(
     sa.Column("raw", sa.LargeBinary),
     sa.Column("body_sha256", sa.Text, nullable=False),
     sa.Column("row_sha256", sa.Text, nullable=False),
+    sa.Column("elapsed", sa.Integer),
 )
 # What calls may cost and did cost (warrant.calls.spend): the amounts of a run add up to what it has spent at most.
 reservations: Final = sa.Table(
@@ -111,6 +113,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             BEGIN SELECT RAISE(ABORT, 'reservations are append-only'); END""",
         "CREATE INDEX reservations_by_run ON reservations (run)",
     ),
+    ("ALTER TABLE responses ADD COLUMN elapsed INTEGER CHECK (elapsed IS NULL OR elapsed >= 0)",),
 )
 
 _REASONS: Final = {

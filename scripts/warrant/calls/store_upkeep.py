@@ -38,6 +38,7 @@ from warrant.calls.store_file import responses
 from warrant.errors import InputError, bad_input
 
 CANDIDATES: Final = 10_000
+LATER: Final = "elapsed"  # which exports of older versions do not have
 HASHES: Final = "SHA256SUMS.tsv"
 HEADER: Final = ["sha256", "rows", "file"]
 EXPORT: Final = pa.schema(
@@ -56,6 +57,7 @@ EXPORT: Final = pa.schema(
         field("retry_causes", pa.string(), "JSON, retries by cause; null when there were none"),
         field("created_at", pa.int64(), "microseconds since 1970 UTC", nullable=False),
         field("raw", pa.binary(), "what the provider sent, whole, where it was kept"),
+        field("elapsed", pa.int64(), "microseconds that the answered call took; null where nobody measured"),
         field("body_sha256", pa.string(), "SHA-256 of the body", nullable=False),
         field("row_sha256", pa.string(), "SHA-256 of the row", nullable=False),
     ]
@@ -370,10 +372,12 @@ def _rows(path: Path) -> Iterator[tuple[Response, str, str]]:
     try:
         with pq.ParquetFile(path) as file:
             found, declared = _columns(file.schema_arrow), _columns(EXPORT)
-            if found != declared:
+            if found not in (declared, {name: kind for name, kind in declared.items() if name != LATER}):
                 raise bad_input(path, found=found, expected=f"the columns {declared}")
-            for batch in file.iter_batches(batch_size=512, columns=EXPORT.names):
-                for values in zip(*(batch.column(name).to_pylist() for name in EXPORT.names), strict=True):
+            for batch in file.iter_batches(batch_size=512):
+                columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+                columns.setdefault(LATER, [None] * len(batch))
+                for values in zip(*(columns[name] for name in EXPORT.names), strict=True):
                     yield Response._make(values[:-2]), *values[-2:]
     except (pa.ArrowInvalid, OSError) as error:
         raise bad_input(path, found=str(error), expected="a Parquet file of an export") from error

@@ -16,7 +16,8 @@ class Completion(NamedTuple):
     """A terminal answer: a status of the store and the bytes of the answer, with what the provider says of it.
 
     raw: the whole body of the provider's response, with all that has no place of its own (response id, system
-    fingerprint, log-probabilities). returned_provider: whom an intermediary says it passed the request to.
+    fingerprint, log-probabilities). returned_provider: whom an intermediary says it passed the request to. elapsed:
+    microseconds that the call took, as whoever made it measured.
     """
 
     status: str
@@ -27,6 +28,7 @@ class Completion(NamedTuple):
     retry_causes: Mapping[str, int] | None = None
     raw: bytes | None = None
     returned_provider: str | None = None
+    elapsed: int | None = None
 
 
 class InfraError(Exception):
