@@ -5,6 +5,7 @@ ARGS ?=
 RUN ?= demo
 python := .venv/bin/python
 snakemake := $(python) -m snakemake --cores $(CORES)
+workers := --numprocesses=auto --dist=loadfile
 code := scripts tests benchmarks
 
 .PHONY: default environment fetch smoke paper price retry test quick-test lint format lock clean
@@ -17,6 +18,7 @@ environment: .venv/complete
 
 .venv/complete: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@if [ -L .venv ]; then echo ".venv is a link to $$(readlink .venv), which would be emptied: remove the link" >&2; exit 1; fi
 	$(PYTHON) -m venv --clear .venv
 	$(python) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
@@ -37,10 +39,10 @@ retry: environment  ## make retry RUN=demo: ask again for the answers that did n
 	$(snakemake) --config runs=$(RUN) --forcerun query
 
 test: environment
-	$(python) -m pytest $(ARGS)
+	$(python) -m pytest $(workers) $(ARGS)
 
 quick-test: environment
-	$(python) -m pytest -m "not slow" $(ARGS)
+	$(python) -m pytest -m "not slow" $(workers) $(ARGS)
 
 lint: environment
 	$(python) -m ruff check $(code)

@@ -10,7 +10,7 @@ from warrant.artifact import write_text
 from warrant.cases import TAGS, Source, records
 from warrant.sample import gold_codes
 from warrant.step import Step, run
-from warrant.systems import by_arm, load_controlled
+from warrant.systems import by_arm, load_controlled, load_systems
 
 
 def main(step: Step) -> None:
@@ -23,7 +23,9 @@ def main(step: Step) -> None:
         cases.to_pylist(),
         {arm: artifact.read(path).to_pylist() for arm, path in files.items()},
         panel,
-        *(list(map(Decimal, settings[name])) for name in ("taus", "vote_margins")),
+        [Decimal(tau) for tau in settings["taus"]],
+        [Decimal(margin) for margin in settings["vote_margins"]],
+        load_systems(settings["panels"], files, len(gold)),
     )
     content = {
         "basis": step.basis(),

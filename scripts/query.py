@@ -23,7 +23,7 @@ from warrant.calls.store import Store, query_lock
 from warrant.errors import InputError, bad_input
 from warrant.step import Step, run
 
-SHOWN: Final = 10  # of the answers that did not come
+SHOWN: Final = 10  # causes for which answers did not come
 INTERRUPTED: Final = 130
 
 Calls = Sequence[tuple[str, requests.Call]]
@@ -98,11 +98,15 @@ def limits_of(transport: Mapping[str, Any], in_flight: int) -> Limits:
 
 
 def _report(outcome: Outcome, left: int, line: str, may_miss: bool) -> None:
-    """Name failures; InputError while answers are missing, unless they may be."""
-    for failure in outcome.failures[:SHOWN]:
-        say(f"{failure.question.judge}, {failure.question.key}: {failure.cause}")
-    if len(outcome.failures) > SHOWN:
-        say(f"and {len(outcome.failures) - SHOWN:,} more")
+    """Name failures, each cause once; InputError while answers are missing, unless they may be."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for failure in outcome.failures:
+        causes.setdefault((failure.question.judge, failure.cause), []).append(failure.question.key)
+    for (judge, cause), keys in list(causes.items())[:SHOWN]:
+        rest = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
+        say(f"{judge}, {keys[0]}{rest}: {cause}")
+    if len(causes) > SHOWN:
+        say(f"and {len(causes) - SHOWN:,} more causes")
     if left and not may_miss:
         stopped = "; ".join(f"{judge} was stopped: {reason}" for judge, reason in outcome.stopped.items())
         raise InputError(f"{line}; run again to ask for them" + (f" ({stopped})" if stopped else ""))

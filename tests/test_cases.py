@@ -16,6 +16,7 @@ from strategies import LADDER, Study, row, rows, studies
 from warrant.cases import TAGS, Source, records
 from warrant.decimals import ONE
 from warrant.labels import CONFLICTING, NAMES, NONE, directional
+from warrant.systems import Decisions
 from warrant.tables.ladder import arithmetic_cases, controllers, ladder
 from warrant.tables.veto import veto
 
@@ -127,10 +128,22 @@ def test_a_certificate_that_did_not_come_shows_no_flag_and_no_veto(study: Study)
         assert not {"vetoed", "rescued"} & set(case["tags"])
 
 
+@given(studies(claims=st.integers(0, 6), judges=st.integers(1, 3)))
+def test_other_panels_decide_beside_the_typed_one(study: Study) -> None:
+    """Each further panel's decision where its votes are known, and no word of it elsewhere."""
+    known = np.arange(len(study.gold)) % 2 == 0
+    others = {"panel/3opt": study.panel.proposal, "panel/some": Decisions(study.panel.proposal.decision, known)}
+    for case in records(replace(source(study), panels=others), study.gold, True):
+        decision = NAMES[study.panel.proposal.decision[case["id"]]]
+        even = {"panel/some": decision} if case["id"] % 2 == 0 else {}
+        assert case["panels"] == {"panel/3opt": decision, **even}
+
+
 def test_cases_without_a_panel_have_answers_only() -> None:
     """A study without a typed panel: no proposal, no controller, no tag that needs one."""
     rows_ = [{"stratum": "s", "gold": "support", "text": "t", "evidence": None}]
     (case,) = records(Source(rows_, {}, None, LADDER, MARGINS), np.array([0], dtype=np.int8), True)
     assert case["controllers"] == {}
     assert case["answers"] == case["tags"] == case["evidence"] == []
+    assert case["panels"] == {}
     assert "panel" not in case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,22 @@ def test_every_environment_of_a_rule_is_there(project: Path) -> None:
     for name in named:
         assert (project / "workflow/rules" / name).resolve().parent == project / "envs"
         assert (project / "workflow/rules" / name).is_file()
+
+
+def test_an_environment_behind_a_link_is_not_emptied(project: Path, tmp_path: Path) -> None:
+    """`venv --clear` would follow the link into an environment that another checkout may use."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").touch()
+    for name in ("Makefile", "requirements.txt"):
+        (tmp_path / name).write_bytes((project / name).read_bytes())
+    (tmp_path / ".venv").symlink_to(elsewhere)
+    made = subprocess.run(
+        ["make", "environment", f"PYTHON={sys.executable}"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert made.returncode != 0
+    assert f".venv is a link to {elsewhere}" in made.stderr
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
 
 
 @pytest.fixture(scope="module")

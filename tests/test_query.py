@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -537,16 +538,21 @@ JUDGE = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    """200 requests to a simulated judge."""
+def rendered(folder: Path, judge: dict[str, Any]) -> Path:
+    """200 requests to a judge."""
     calls = []
     for n in range(200):
         case = Case(f"{n:064x}", "support", "4opt")
-        calls.append(Call(n, "a", 0, request_for("a", JUDGE, [{"role": "user", "content": f"claim {n}"}], case, 0)))
+        calls.append(Call(n, "a", 0, request_for("a", judge, [{"role": "user", "content": f"claim {n}"}], case, 0)))
     table = pa.Table.from_pylist([call.row() for call in calls], schema=requests.SCHEMA)
-    artifact.write(table, tmp_path / "requests.parquet", provenance={"step": "render"})
-    return tmp_path
+    artifact.write(table, folder / "requests.parquet", provenance={"step": "render"})
+    return folder
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """200 requests to a simulated judge."""
+    return rendered(tmp_path, JUDGE)
 
 
 def command(project: Path, folder: Path, judges: dict[str, Any] | None = None, **more: Any) -> list[str]:
@@ -577,6 +583,22 @@ def test_a_signal_ends_the_program_cleanly(project: Path, asked: Path, number: i
     done = subprocess.run(command(project, asked), capture_output=True, text=True, check=True)
     assert f"200 requests, {said[1]} stored, {said[2]} to ask" in done.stderr
     assert len(pq.read_table(asked / "responses.parquet")) == 200
+
+
+def test_answers_that_did_not_come_for_one_cause_are_one_line(project: Path, tmp_path: Path) -> None:
+    """Nobody listens there: the judge, one of its keys, how many more, why; then what is left to do."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    given = {"provider": "openai_compatible", "model": "m-1", "base_url": address, "api_key_env": None}
+    block = Models.model_validate({"a": given}).root["a"]
+    rendered(tmp_path, block.sent())
+    settings = {"judges": {"a": block.transport()}, "allow_unpriced": True, "retries": 0}
+    done = subprocess.run(command(project, tmp_path, **settings), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if re.fullmatch(r"a, [0-9a-f]{64} and [0-9]+ more: .+", line)]) == 1, done.stderr
+    assert "200 of 200 answers did not come; run again to ask for them (a was stopped: " in lines[-1]
 
 
 def test_a_signal_while_another_run_has_the_store(project: Path, asked: Path) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
 from warrant.decimals import float_means, from_units
 from warrant.labels import NAMES, NONE, Labels
-from warrant.systems import Controlled
+from warrant.systems import Controlled, Decisions
 from warrant.tables.ladder import controllers
 
 TAGS: Final = {
@@ -33,13 +33,14 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """What cases are made of: rows of the sample in order, rows of each arm's verdicts, and the typed panel."""
+    """What cases are made of: rows of the sample in order, rows of each arm's verdicts, the typed panel, and others."""
 
     sample: Sequence[Row]
     arms: Mapping[str, Sequence[Row]]
     panel: Controlled | None
     taus: Sequence[Decimal]
     margins: Sequence[Decimal]
+    panels: Mapping[str, Decisions] = field(default_factory=dict)
 
 
 def records(source: Source, gold: Labels, text: bool) -> list[dict[str, Any]]:
@@ -61,6 +62,7 @@ def records(source: Source, gold: Labels, text: bool) -> list[dict[str, Any]]:
             "blocks": None if row["evidence"] is None else len(row["evidence"]),
             "answers": answers,
             **panel,
+            "panels": {name: NAMES[one.decision[case]] for name, one in source.panels.items() if one.known[case]},
             "controllers": {
                 name: list(dict.fromkeys((exact[case], published[case])))
                 for name, (exact, published, known) in decided.items()

@@ -43,9 +43,12 @@ def bounds_table(study: Study, arms: Mapping[str, bool]) -> dict[str, Table]:
 
 
 def case_settings(study: Study, arms: Mapping[str, bool]) -> Settings:
-    """What the case browser needs of a study: the typed panel, and its controllers' thresholds."""
+    """What the case browser needs of a study: the typed panel, its controllers' thresholds, and the other panels."""
     known = _AtHand(study, arms)
-    return {**known.typed, "taus": known.taus, "vote_margins": known.margins}
+    others = {
+        name: system for name, system in known.systems.items() if len(system["judges"]) > 1 and name != known.panel
+    }
+    return {**known.typed, "taus": known.taus, "vote_margins": known.margins, "panels": others}
 
 
 class _AtHand:

@@ -325,6 +325,7 @@ if (typeof document !== "undefined") (() => {
         const about = one.mean?.includes("/") ? ` (about ${Number(one.float_mean).toFixed(4)})` : "";
         facts.push(["Typed panel", one.panel], ["Mean confidence", one.mean ? `${one.mean}${about}${floats}` : "none stated"]);
       }
+      for (const [name, decision] of Object.entries(one.panels)) facts.push([name, decision]);
       if (one.mixed !== undefined) facts.push(["Flags", [one.mixed && "material mixed", one.insufficient && "material insufficient"].filter(Boolean).join(", ") || "none"]);
       if (one.tags.length) facts.push(["This case is", one.tags.map(label).join(", ")]);
       return make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
