@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 import pyarrow as pa
+import yaml
 
 from warrant import artifact
 from warrant.artifact import write_text
@@ -56,6 +57,11 @@ def study_view(
     }
 
 
+def as_yaml(settings: object) -> str:
+    """Settings as the configuration writes them, what has no further level on one line."""
+    return yaml.safe_dump(settings, default_flow_style=None, allow_unicode=True, width=110).rstrip()
+
+
 def studies(step: Step) -> list[View]:
     """Every study of the run, in the order of the settings."""
 
@@ -90,6 +96,7 @@ def main(step: Step) -> None:
         "audit_summary": summary(audit),
         "manifest": json.loads(step.input("manifest").read_text(encoding="utf-8")),
         "cell": cell,
+        "as_yaml": as_yaml,
     }
     write_text(step.outputs["page"], environment.get_template(step.input("template").name).render(context))
 

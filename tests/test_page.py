@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from warrant import artifact
 from warrant.artifact import field
@@ -30,6 +32,11 @@ from warrant.table_titles import FIGURES, TITLES
 
 ROOT = Path(__file__).resolve().parents[1]
 NASTY = "</script><img src=x onerror=alert(1)>\u2028<!--"
+MADE = {
+    "step": "table_veto", "code_sha256": "0" * 64, "content_sha256": "1" * 64,
+    "inputs": {"results/r/s/x.parquet": "2" * 64},
+    "settings": {"taus": ["0.80", "0.90"], "validator": None, "systems": {NASTY: {"arm": "4opt", "judges": ["a"]}}},
+}  # fmt: skip
 VALUES = pa.table(
     {
         "system": [NASTY, 'a "b", c', None, ""],
@@ -132,7 +139,7 @@ def render(run_step: Any, tmp_path: Path) -> Callable[..., str]:
         flag = {"file": NASTY, "row": 1, "case_id": None, "field": "f", "found": NASTY, "expected": NASTY}
         manifest = {
             "missing": missing, "flags": [flag], "sources": [{**source, "observed_sha256": "0"}],
-            "artifacts": {}, "versions": {}, "git": {"commit": None},
+            "artifacts": {"results/r/s/tables/veto.parquet": MADE}, "versions": {}, "git": {"commit": None},
         }  # fmt: skip
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
         settings = {"run": "r", "title": NASTY, "notice": NASTY, "missing": missing}
@@ -174,6 +181,14 @@ def test_texts_are_data(page: str) -> None:
     assert json.loads(data)["cases"][0]["claim"] == NASTY
     assert "\u2028" not in data
     assert [kind for kind, _ in found.scripts] == ["application/json", ""]
+
+
+def test_a_table_says_what_made_it(page: str) -> None:
+    """Its program, its inputs and the very settings, in the notation of the configuration."""
+    assert "Made by <code>scripts/table_veto.py</code>" in page
+    assert "<code>results/r/s/x.parquet</code>" in page
+    (shown_settings,) = re.findall(r'<pre class="settings"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    assert yaml.safe_load(html.unescape(shown_settings)) == MADE["settings"]
 
 
 def test_what_is_simulated_says_so(render: Callable[..., str]) -> None:
