@@ -70,6 +70,15 @@ class VitamincSample(Block):
     seed: int = Field(description="seed of the mixed draw; the controls use the next number")
 
 
+class ClaimsSample(Block):
+    """Claims with their evidence from a file of your own, all of them."""
+
+    format: Literal["claims"]
+    rows: str = Field(
+        description="input: JSON Lines with claim, label, evidence (a list of texts) and, if any, stratum"
+    )
+
+
 class PanelSample(Block):
     """The claims and gold labels that a panel file describes, where their evidence source is not at hand."""
 
@@ -77,7 +86,7 @@ class PanelSample(Block):
     rows: str = Field(description="input: panel rows")
 
 
-Sample = Annotated[AveritecSample | VitamincSample | PanelSample, Field(discriminator="format")]
+Sample = Annotated[AveritecSample | VitamincSample | ClaimsSample | PanelSample, Field(discriminator="format")]
 
 
 class PanelImport(Block):
