@@ -363,3 +363,6 @@ if shutil.which("node"):  # the script's logic needs no browser; where there is 
         ):  # fmt: skip
             assert [case["id"] for case in logic(f"l.chosen({json.dumps(cases)}, {json.dumps(wanted)})")] == ids
         assert logic('l.effect("E@0.90", "no_commit", "support")') == "withholds it"
+        ids = ["E1", "E2", "E3", "E0", "e1", "ordinance", "(another id)"]
+        assert logic(f"{json.dumps(ids)}.map((id) => l.cited(id, 2))") == [0, 1, -1, -1, -1, -1, None]
+        assert logic(f"{json.dumps(ids)}.map((id) => l.cited(id, null))") == [None] * len(ids)

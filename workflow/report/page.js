@@ -66,7 +66,14 @@ const logic = (() => {
     return decision === "no_commit" ? "withholds it" : `turns it to ${decision}`;
   }
 
-  return { words, holds, order, csv, latex, finds, chosen, effect };
+  // Which block (from 0) an id cites: -1 one that is not there, null where the ids or the number of blocks are not told.
+  function cited(id, blocks) {
+    if (blocks === null || id.startsWith("(")) return null;
+    const number = Number(/^E(\d+)$/.exec(id)?.[1]);
+    return number >= 1 && number <= blocks ? number - 1 : -1;
+  }
+
+  return { words, holds, order, csv, latex, finds, chosen, effect, cited };
 })();
 if (typeof module !== "undefined") module.exports = logic;
 
@@ -332,7 +339,7 @@ if (typeof document !== "undefined") (() => {
     }
 
     evidence(one) {
-      if (!this.data.text) return one.blocks === null ? [] : [make("p", { class: "aside" }, `Evidence: ${one.blocks} blocks, not shown.`)];
+      if (!this.data.text) return one.blocks === null ? [] : [make("p", { class: "aside" }, `Evidence: ${one.blocks} ${one.blocks === 1 ? "block" : "blocks"}, not shown.`)];
       if (!this.blocks.length) return [make("p", { class: "aside" }, one.blocks === null ? "The source carries no evidence." : "No evidence was provided.")];
       return [make("h5", {}, "Evidence"), make("ol", { class: "blocks" }, ...this.blocks)];
     }
@@ -360,9 +367,10 @@ if (typeof document !== "undefined") (() => {
     certificate(one, answer) {
       const texts = this.data.text;
       const cite = (id) => {
-        const block = this.blocks[/^E(\d+)$/.exec(id)?.[1] - 1];
+        const place = logic.cited(id, one.blocks);
+        const block = this.blocks[place];
         if (block) return button(id, () => { block.focus(); block.scrollIntoView({ block: "nearest" }); }, { class: "cite" });
-        return texts ? `${id} (no such block)` : id;
+        return place === -1 ? `${id} (no such block)` : id;
       };
       const [table, rows] = this.table("Certificate", one, [...(texts ? ["Subclaim"] : []), "State", "Material", "Cites", ...(texts ? ["Rationale"] : [])],
         answer.subclaims.map((item) => [...(texts ? [item.text] : []), make("b", {}, item.state), item.material ? "yes" : "no",
@@ -433,8 +441,9 @@ if (typeof document !== "undefined") (() => {
     const target = section || document.getElementById(id);
     for (let holder = target; holder; holder = holder.parentElement) if (holder.tagName === "DETAILS") holder.open = true;
     target?.scrollIntoView();
-    const heading = target?.querySelector("summary");
-    if (heading && target.tagName === "DETAILS") heading.focus({ preventScroll: true });
+    // The keyboard goes on from what was opened.
+    const focus = section ? browse(section).record : target?.tagName === "DETAILS" ? target.querySelector("summary") : null;
+    focus?.focus({ preventScroll: true });
   }
   addEventListener("hashchange", open);
   document.addEventListener("click", ({ target }) => { // the same address again
